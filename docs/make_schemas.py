@@ -1,4 +1,4 @@
-"""Makes src/discreet/cli/schemas from what commands answer: `make schemas`.
+"""Makes the schemas of commands from what they answer: `make schemas`.
 
 The examples at the end of all helps are run with --json, and the commands of SAMPLES; to these come the
 answers that the tests and the pages of the documentation print, collected in the file given as argument. A
@@ -18,12 +18,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from unittest import mock
 
+from discreet.census.commands import NATION, TRIAL
 from discreet.cli import run
 from discreet.cli.completion import completed_commands
 from discreet.cli.console import MEASURE, SURVEY, TABULATE, TRY
-from discreet.cli.safetab import NATION, TRIAL
+from discreet.cli.schema import schema_file
 
-FOLDER = Path(__file__).parents[1] / "src" / "discreet" / "cli" / "schemas"
+EXAMPLES = Path(__file__).parents[1] / "src" / "discreet" / "release" / "examples"
 
 FIXED: dict[str, object] = {
     "error": {"error": "there is no file a.toml", "problems": ["there is no file a.toml"], "status": 2},
@@ -75,10 +76,7 @@ _ENTRY = """
   "privacy_loss": {"privacy_parameters": {"rho": 3, "epsilon": 20, "delta": 1e-10},
     "privacy_parameters_details": "Persons have rho 1.5, units rho 1."}}}
 """
-_BIRTHPLACE = {
-    path.name: path.read_text(encoding="utf-8")
-    for path in (FOLDER.parents[1] / "release" / "examples" / "birthplace").iterdir()
-}
+_BIRTHPLACE = {path.name: path.read_text(encoding="utf-8") for path in (EXAMPLES / "birthplace").iterdir()}
 _PURE = _BIRTHPLACE["specification.toml"].replace('"zcdp"', '"puredp"').replace("\nrho =", "\nepsilon =")
 _BARE = _BIRTHPLACE["specification.toml"].replace("rho = 0.2", "rho = inf")
 GIVEN = {
@@ -503,10 +501,9 @@ def text_of(schema: Mapping[str, object]) -> str:
 
 
 if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
     lines = [line for name in sys.argv[1:] for line in Path(name).read_text(encoding="utf-8").splitlines()]
     printed = [json.loads(line) for line in lines]
     found, said = all_answers(printed), helps()
     for name, values in found.items():
         text = text_of(_schema(name, said[name], values))
-        (FOLDER / f"{name}.json").write_text(text, encoding="utf-8")
+        schema_file(name).write_text(text, encoding="utf-8")

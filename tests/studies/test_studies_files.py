@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from cyclopts import App, CycloptsError
 
-from discreet.cli import reproduce as command
 from discreet.errors import InputError
 from discreet.render.pictures import figure_of
-from discreet.studies import Study, StudyEntry, Verdict, find, studies, sums
+from discreet.studies import Study, StudyEntry, Verdict, command, find, studies, sums
 from discreet.studies.answer import picture_of
 
 ELSEWHERE = ("dhc-spine-tradeoff", "dhc-spines", "dhc-tradeoff", "nodes")

@@ -12,9 +12,8 @@ import pytest
 
 from discreet import account, load
 from discreet.accounting.contour import Kind
-from discreet.cli import reproduce as command
 from discreet.errors import InputError
-from discreet.studies import find, printed, tables
+from discreet.studies import command, find, printed, tables
 from discreet.studies.answer import picture_of
 from discreet.studies.tables import Cut
 

@@ -28,6 +28,7 @@ from discreet.budget import Neighbours, load
 from discreet.budget.presets import IN_A_FOLDER
 from discreet.budget.text_files import STANDARD_INPUT
 from discreet.cli import seconds_so_far
+from discreet.cli.commands import commands_of
 from discreet.errors import DiscreetError, InputError, install_hint, visible
 from discreet.estimation import questions as estimation_questions
 from discreet.files import check_writable, csv_text, write_whole
@@ -303,19 +304,23 @@ def _folded(line: str) -> str:
     return "\n".join(made)
 
 
+OFFERED: dict[str, Callable[[], Iterable[str]]] = {}
+"""By command: the words that completion offers after it, where its declaration does not say them."""
+
+
 def command(
     name: str,
     usage: str,
     *examples: str,
     tries: Sequence[str] = (),
-    help: str | None = None,
     note: str = "",
-    group: App | None = None,
+    offers: Callable[[], Iterable[str]] | None = None,
 ) -> App:
-    """Return a command of the program, or of a group of commands: its usage, and examples of its arguments.
+    """Return a command of the program, or a group of commands: its usage, and examples of its arguments.
 
-    The help ends with what runs as it stands: `tries`, whole commands that begin in an empty directory, or
-    else the last example.
+    What it is for stands in the table of commands, and so do the commands of a group. The help ends with what
+    runs as it stands: `tries`, whole commands that begin in an empty directory, or else the last example.
+    Completion asks `offers` for words that may follow the command.
 
     >>> print(command("presets", "[OPTIONS]", "--json").help_epilogue)
     Example:
@@ -333,9 +338,11 @@ def command(
         if lines
     )
     usage = f"Usage: discreet {name} {usage}".rstrip()
-    made = App(name=name.split()[-1], help=help, usage=usage, help_epilogue=note + shown)
-    if group is not None:
-        group.command(made)
+    made = App(name=name.split()[-1], usage=usage, help_epilogue=note + shown)
+    for inner in commands_of(name):
+        made.command(inner.runs, name=inner.name.split()[-1], help=inner.help)
+    if offers is not None:
+        OFFERED[name] = offers
     return made
 
 

@@ -15,7 +15,6 @@ app = console.command(
     "--epsilon E --delta D [--prior P] [OPTIONS]",
     "--epsilon 1 --delta 0 --prior 1/2 --out page.md --plot people.svg",
     "--epsilon 4 --delta 1e-6 --prior 1/100",
-    help="What an epsilon means for one person, on one page in plain words.",
 )
 
 

@@ -41,36 +41,27 @@ app = console.command(
     "check discreet-ledger.json published/",
     tries=(_NEW, _WHY, "ledger show ledger.json"),
 )
-new_app = console.command("ledger new", "PATH [OPTIONS]", tries=[_NEW], group=app)
-total_app = console.command(
-    "ledger total", "PATH TOTAL --reason TEXT [OPTIONS]", tries=[_NEW, _WHY], group=app
-)
-show_app = console.command(
-    "ledger show", "PATH [OPTIONS]", tries=[_NEW, "ledger show ledger.json"], group=app
-)
+new_app = console.command("ledger new", "PATH [OPTIONS]", tries=[_NEW])
+total_app = console.command("ledger total", "PATH TOTAL --reason TEXT [OPTIONS]", tries=[_NEW, _WHY])
+show_app = console.command("ledger show", "PATH [OPTIONS]", tries=[_NEW, "ledger show ledger.json"])
 check_app = console.command(
     "ledger check",
     "PATH [DIR ...] [OPTIONS]",
     "discreet-ledger.json published/",
     tries=[_NEW, "ledger check ledger.json"],
-    group=app,
 )
 sign_app = console.command(
     "ledger sign",
     "PATH --key FILE [OPTIONS]",
     tries=[_NEW, "ledger sign ledger.json --key ledger.key"],
-    group=app,
 )
 witness_app = console.command(
     "ledger witness",
     "PATH [WITNESS] [OPTIONS]",
     tries=[_NEW, "ledger witness ledger.json --to witness.txt", "ledger witness ledger.json"],
-    group=app,
 )
 
-upgrade_app = console.command(
-    "ledger upgrade", "PATH [OPTIONS]", tries=[_NEW, "ledger upgrade ledger.json"], group=app
-)
+upgrade_app = console.command("ledger upgrade", "PATH [OPTIONS]", tries=[_NEW, "ledger upgrade ledger.json"])
 
 
 def _tell(path: Path, record: Mapping[str, object], said: Sequence[Part], *, json: bool) -> None:

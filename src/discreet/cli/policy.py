@@ -25,20 +25,17 @@ show_app = console.command(
     "policy show",
     "DATA [OPTIONS]",
     tries=(console.SURVEY, "policy show survey/records.csv"),
-    group=app,
 )
 check_app = console.command(
     "policy check",
     "PATH [OPTIONS]",
     "data/discreet-policy.toml",
     tries=(_WRITTEN, f"policy check {_FILE}"),
-    group=app,
 )
 sign_app = console.command(
     "policy sign",
     "PATH --key FILE [OPTIONS]",
     tries=(_WRITTEN, f"policy sign {_FILE} --key policy.key"),
-    group=app,
 )
 
 

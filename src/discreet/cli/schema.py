@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json as encoding
 from collections.abc import Mapping
-from importlib.resources import files
+from pathlib import Path
 from typing import Annotated
 
 from discreet.answers.answer import Answer, Bullets
 from discreet.budget.toml import hint
 from discreet.cli import console
+from discreet.cli.commands import CORE, all_commands
 from discreet.cli.console import Screen, option
 from discreet.errors import InputError
 
@@ -19,6 +20,7 @@ app = console.command(
     "risk single",
     "error",
     "account",
+    offers=lambda: dict.fromkeys(word for name in schema_names() for word in name.split()),
 )
 
 
@@ -42,8 +44,8 @@ def schema_names() -> tuple[str, ...]:
     >>> "risk single" in schema_names(), "error" in schema_names()
     (True, True)
     """
-    found = (item.name for item in (files("discreet.cli") / "schemas").iterdir())
-    return tuple(sorted(name.removesuffix(".json") for name in found if name.endswith(".json")))
+    groups = {name.rpartition(" ")[0] for name in all_commands()}
+    return tuple(sorted({*all_commands()} - groups | {"error"}))
 
 
 def schema_of(name: str) -> Mapping[str, object]:
@@ -59,6 +61,15 @@ lists all
     if name not in schema_names():
         near = hint(name, schema_names()) or ";"
         raise InputError(f"there is no schema of {name!r}{near} `discreet schema` lists all")
-    text = (files("discreet.cli") / "schemas" / f"{name}.json").read_text(encoding="utf-8")
-    found: Mapping[str, object] = encoding.loads(text)
+    found: Mapping[str, object] = encoding.loads(schema_file(name).read_text(encoding="utf-8"))
     return found
+
+
+def schema_file(name: str) -> Path:
+    """Return the file of a schema, in the folder of the part that brings the command.
+
+    >>> schema_file("risk audit").parent.parent.name, schema_file("error").name
+    ('audit', 'error.json')
+    """
+    folder = all_commands()[name].folder if name in all_commands() else CORE.parent
+    return folder / "schemas" / f"{name}.json"

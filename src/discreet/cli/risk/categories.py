@@ -20,7 +20,6 @@ app = console.command(
     "--table cells.csv --variance 10 --total 25",
     "pl94-2020-persons --asked cenrace",
     "pl94-2020-persons",
-    help="The target's place is known: which of K cells is theirs?",
 )
 
 

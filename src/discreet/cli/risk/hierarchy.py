@@ -26,7 +26,6 @@ app = console.command(
     "--area name=group,noisy=1,rho=0.2465 --prior 1/2",
     note="An area is written as key=value pairs, the smallest area first:\n"
     "  name, noisy, variance or rho, siblings, siblings-noisy, given (its prior), count (if known)\n\n",
-    help="A block and the areas above it, together.",
 )
 
 

@@ -43,7 +43,6 @@ app = console.command(
         console.SURVEY,
         "risk records survey --records survey/records.csv --units survey/units.csv --prior 1/10",
     ),
-    help="Everyone in the data: shares of people, uniques apart. Confidential.",
 )
 
 

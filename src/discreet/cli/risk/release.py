@@ -27,7 +27,6 @@ app = console.command(
     "pl94-2020-persons dhc-2020-persons --people 2 --held-exact State:total",
     "dhc-2020 --prior 1/2 --prior 1/864 --csv risk.csv --plot risk.svg",
     "--rho block=0.0992 --rho block_group=0.2465 --prior 1/2",
-    help="The best any adversary can do with everything published, and level by level.",
 )
 
 
@@ -97,7 +96,6 @@ explain_app = console.command(
     "dhc-2020 --prior 1/10 --out risk.md",
     "pl94-2020-persons --held-exact State:total",
     "pl94-2020-units --prior 1/2",
-    help="One page in plain words; each sentence names its adversary.",
 )
 
 

@@ -15,7 +15,6 @@ app = console.command(
     "--noisy 14 --known 12 --variance 10 --prior 1/2 --prior 1/864",
     "--noisy 3 --variance 10 --prior 1/2 --unsure 20 --chance 1/10",
     "--together --noisy 2 --noisy 1 --variance 10 --variance 4 --prior 1/2",
-    help="One noisy count: the posterior, the ratio and how often the adversary is right.",
 )
 
 

@@ -66,7 +66,6 @@ app = console.command(
         console.MEASURE,
         "risk table noisy/measurements.NOT-PRIVATE.csv --prior 1/10",
     ),
-    help="Every row of a released table, and a summary by level.",
 )
 
 

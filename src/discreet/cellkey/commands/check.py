@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from discreet.cli import cellkey, console
+from discreet.cellkey import commands as cellkey
+from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen
 
 app = console.command(

@@ -7,9 +7,9 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from discreet.census.commands import FORMATS, Format
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, need_tables, option
-from discreet.cli.safetab import FORMATS, Format
 
 init_app = console.command("safetab init", "FOLDER [OPTIONS]", "params")
 

@@ -38,22 +38,12 @@ KeySource = Annotated[
     ),
 ]
 
-SUBCOMMANDS = {
-    "check": "Does a perturbation table keep its rules, and what does one cell cost?",
-    "account": "What cells that are published together cost one person.",
-    "design": "The best perturbation table for a promise.",
-    "run": "A hypercube of records with the noise of a table, with a ledger entry.",
-}
-
 app = console.command(
     "cellkey",
     "COMMAND ...",
     "check D5V3js2",
     "account D2V1 --attributes sex=2 --least 1",
-    help="The cell-key method: perturbation tables, and what they cost one person.",
 )
-for _name, _help in SUBCOMMANDS.items():
-    app.command(f"discreet.cli.cellkey.{_name}:app", name=_name, help=_help)
 
 
 def given_or_default(**options: list[str] | None) -> dict[str, list[str]]:

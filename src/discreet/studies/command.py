@@ -14,6 +14,13 @@ from discreet.errors import InputError
 if TYPE_CHECKING:
     from discreet.studies import Study
 
+
+def _names() -> list[str]:
+    from discreet.studies import studies
+
+    return [*(study.name for study in studies()), "all"]
+
+
 app = console.command(
     "reproduce",
     "[NAME|all] [--out DIR] [OPTIONS]",
@@ -23,6 +30,7 @@ app = console.command(
     "dhc-tables --from deltas.csv.gz",
     "all --out tables",
     "risk-table-4",
+    offers=_names,
 )
 
 

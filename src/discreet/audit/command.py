@@ -21,7 +21,6 @@ app = console.command(
         console.TABULATE,
         "risk audit survey --counts counts/counts.csv --units survey/units.csv --runs 100",
     ),
-    help="Run a mechanism on neighbouring tables: does it keep its promise?",
     note="Exit status: 0 no alarm, 1 alarm, 2 the input cannot be used.\n\n",
 )
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import Parameter
 
 from discreet.budget.neighbours import RELATIONS, Neighbours
+from discreet.census.commands import NATION, Params
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, need_tables, option
-from discreet.cli.safetab import NATION, Params
 from discreet.errors import InputError
 from discreet.render.json import json_of
 

@@ -37,22 +37,6 @@ class Counting:
 
 DUCKDB = Counting()
 
-SUBCOMMANDS = {
-    "init": "A folder of parameters to start from: the groups and settings of 2020, of people or households.",
-    "design": "Margins, group sizes, thresholds and cost of settings, before there is any data.",
-    "validate": "Check parameters and data; report every problem with its file, line and field.",
-    "run": "Tabulate, add noise, post-process and write, with a ledger entry.",
-    "account": "What a run with these parameters costs one person or household, by zCDP and exactly.",
-    "report": "Released tables against the truth, for the trusted curator. Confidential.",
-    "synth": "A synthetic nation in the same file formats.",
-    "coterminous": "Make regions of the same blocks agree in an existing output.",
-    "post": "Drop groups whose alone count exceeds the combination count; no negative counts.",
-}
-
-HOMES = {"init": "synth", "account": "design"}
-HOMES |= dict.fromkeys(("validate", "coterminous", "post", "report"), "run")
-"""The modules of subcommands that do not live in one of their own name."""
-
 NATION = "safetab synth nation --persons 2000 --states 1"
 TRIAL = "safetab run nation/params nation/data trial --rehearsal 1"
 """What examples begin with: an invented nation, and a run on it."""
@@ -63,7 +47,4 @@ app = console.command(
     "init params",
     "design --levels USA,STATE,COUNTY:2",
     tries=(NATION, TRIAL),
-    help="Detailed race and ethnicity groups, of people or of households, tabulated adaptively.",
 )
-for _name, _help in SUBCOMMANDS.items():
-    app.command(f"discreet.cli.safetab.{HOMES.get(_name, _name)}:{_name}_app", name=_name, help=_help)

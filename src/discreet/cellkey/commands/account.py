@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from discreet.budget import Neighbours
-from discreet.cli import cellkey, console
+from discreet.cellkey import commands as cellkey
+from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, option
 from discreet.errors import InputError
 

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
+from discreet.census.commands import DUCKDB, FORMATS, NATION, TRIAL, Counting, Data, Format, Params
 from discreet.cli import console, seconds_so_far
 from discreet.cli.console import (
     PLAIN,
@@ -24,7 +25,6 @@ from discreet.cli.console import (
     need_tables,
     option,
 )
-from discreet.cli.safetab import DUCKDB, FORMATS, NATION, TRIAL, Counting, Data, Format, Params
 from discreet.errors import InputError
 
 SuppressionOption = Annotated[
