@@ -8,6 +8,7 @@ from typing import Annotated
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
+from discreet.interop import registry
 
 app = console.command(
     "registry",
@@ -20,27 +21,21 @@ app = console.command(
 
 
 @app.default
+@console.takes(registry.registry_entry, registry.review_entry)
 def write_entry(
     *releases: console.Targets,
-    facts: Annotated[
-        Path | None, option("What no release knows, as --template asks it.", "FILE.toml")
-    ] = None,
-    ledger: Annotated[Path | None, option("The ledger of the runs that made the release.", "FILE")] = None,
-    delta: console.Deltas = None,
-    certify: Annotated[bool, option("Prove each epsilon, and name its certificate.")] = False,
     template: Annotated[bool, option("Print the facts that are asked for, to fill in.")] = False,
-    check: Annotated[Path | None, option("Recompute an entry that exists.", "FILE.yaml|json")] = None,
-    schema: Annotated[
-        Path | None, option("With --check: the form is that of this schema.", "FILE.yaml|json")
-    ] = None,
     out: Annotated[Path | None, option("Write the entry.", "FILE.yaml|json")] = None,
-    jobs: console.Jobs = None,
     screen: Screen = PLAIN,
+    **given: console.Given,
 ) -> None:
     """Write a release's entry for the registry of deployments, or say what in one does not add up."""
+    check, schema = given.get("entry"), given.get("schema")
     outputs = Outputs()
     outputs.plan("--out", out, (".yaml", ".yml", ".json"))
-    asked = {"--facts": facts, "--ledger": ledger, "--delta": delta, "--certify": certify, "--out": out}
+    asked = {f"--{name}": given.get(name) for name in ("facts", "ledger", "delta", "certify")} | {
+        "--out": out
+    }
     beside = [name for name, value in asked.items() if value]
     if check is not None or template:
         which = "--check" if check is not None else "--template"
@@ -54,12 +49,11 @@ def write_entry(
     found = [console.read_release(one) for one in releases]
 
     from discreet.answers.registry import entry_review_answer, registry_answer, template_answer
-    from discreet.interop import registry
 
     if template:
         screen.tell(template_answer(registry.facts_template(found)))
         return
-    workers = console.jobs_or_cpus(jobs)
+    workers = console.jobs_or_cpus(given.get("jobs"))
     if check is not None:
         entry = registry.read_entry(check)
         form = registry.read_schema(schema) if schema is not None else None
@@ -71,19 +65,19 @@ def write_entry(
         if not review.adds_up:
             raise SystemExit(1)
         return
-    stated = registry.read_facts(facts) if facts is not None else {}
+    stated = registry.read_facts(given["facts"]) if "facts" in given else {}
     kept = None
-    if ledger is not None:
+    if "ledger" in given:
         from discreet.release.ledger_file import ledger_in, read_ledger
 
-        kept = read_ledger(ledger_in(ledger))
+        kept = read_ledger(ledger_in(given["ledger"]))
     with screen.progress("Comparing paths") as progress:
         made = registry.registry_entry(
             found,
             facts=stated,
             ledger=kept,
-            delta=console.read_deltas(delta or registry.DELTAS),
-            certify=certify,
+            delta=console.read_deltas(given.get("delta") or registry.DELTAS),
+            certify=given.get("certify", False),
             jobs=workers,
             progress=progress,
         )

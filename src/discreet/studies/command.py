@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Annotated
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
+from discreet.studies.register import StudyEntry, find, studies
 
 if TYPE_CHECKING:
     from discreet.studies import Study
 
 
 def _names() -> list[str]:
-    from discreet.studies import studies
-
     return [*(study.name for study in studies()), "all"]
 
 
@@ -35,24 +34,20 @@ app = console.command(
 
 
 @app.default
+@console.takes(StudyEntry.compute)
 def reproduce(
     name: Annotated[str | None, option("A study from --list, or all.", "NAME|all")] = None,
     /,
     *,
     out: Annotated[Path | None, option("The directory of the files; made if necessary.", "DIR")] = None,
-    counts: Annotated[Path | None, option("Your own counts, for accuracy and slope.", "FILE.csv")] = None,
-    from_: Annotated[
-        Path | None, option("The authors' published deltas, for dhc-tables.", "FILE", name="--from")
-    ] = None,
     list_: Annotated[bool, option("List the studies and stop.", name="--list")] = False,
-    jobs: console.Jobs = None,
     screen: Screen = PLAIN,
+    **given: console.Given,
 ) -> None:
     """Compute studies of the papers: each printed value beside ours, with a verdict.
 
     With --out each study is written as tables (CSV) and a figure (PNG and SVG).
     """
-    from discreet.studies import find, studies
     from discreet.studies.answer import studies_answer, study_list_answer
 
     if list_:
@@ -63,13 +58,13 @@ def reproduce(
             "reproduce needs the NAME of a study, or --out DIR for all; --list shows the studies"
         )
     chosen = find(name or "all")
-    if counts is not None and len(chosen) > 1:
+    if "counts" in given and len(chosen) > 1:
         raise InputError("--counts is for one study: accuracy or slope")
-    if from_ is not None and len(chosen) > 1:
+    if "tables" in given and len(chosen) > 1:
         raise InputError("--from is for one study: dhc-tables")
     left_out = [entry.name for entry in chosen if entry.takes_tables] if len(chosen) > 1 else []
     chosen = tuple(entry for entry in chosen if entry.name not in left_out)
-    workers = console.jobs_or_cpus(jobs)
+    given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
     found: list[Study] = []
     with _directory(out):
         outputs = Outputs()
@@ -79,11 +74,11 @@ def reproduce(
         contents: dict[str, bytes] = {}
         for entry in chosen:
             with screen.progress(entry.name) as progress:
-                study = entry.compute(jobs=workers, progress=progress, counts=counts, tables=from_)
+                study = entry.compute(**given, progress=progress)
                 contents |= entry.files(study) if out else {}
             found.append(study)
         outputs.write(contents)
-    own = counts is not None or from_ is not None
+    own = "counts" in given or "tables" in given
     screen.tell(studies_answer(found, own=own, left_out=left_out))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from discreet.cellkey import check_table, read_perturbation_table
 from discreet.cellkey import commands as cellkey
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen
@@ -16,23 +17,10 @@ app = console.command(
 
 
 @app.default
-def check_command(
-    table: cellkey.Table,
-    /,
-    *,
-    epsilon: cellkey.Epsilons = None,
-    delta: cellkey.Deltas = None,
-    alpha: cellkey.Alphas = None,
-    prior: cellkey.Prior = "1/2",
-    keying: cellkey.KeySource = "records",
-    big_n: cellkey.BigN = None,
-    small_n: cellkey.SmallN = None,
-    screen: Screen = PLAIN,
-) -> None:
+@console.takes(check_table, read_perturbation_table)
+def check_command(table: cellkey.Table, /, *, screen: Screen = PLAIN, **given: console.Given) -> None:
     """Check a perturbation table, and say what one record more or less in one cell costs, exactly."""
     from discreet.answers.cellkey_table import perturbation_check_answer
-    from discreet.cellkey import check_table
 
-    read = cellkey.read_table_option(table, big_n, small_n)
-    asked = cellkey.given_or_default(epsilons=epsilon, deltas=delta, alphas=alpha)
-    screen.tell(perturbation_check_answer(check_table(read, **asked, prior=prior, keying=keying)))
+    read = cellkey.read_table_option(table, given.pop("big_n", None), given.pop("small_n", None))
+    screen.tell(perturbation_check_answer(check_table(read, **given)))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated
 
-from cyclopts import Parameter
-
-from discreet.budget.neighbours import RELATIONS, Neighbours
 from discreet.census.commands import NATION, Params
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, need_tables, option
 from discreet.errors import InputError
+from discreet.release.mechanism.configuration import BUDGET_WORDS
+from discreet.release.safetab import census2020
+from discreet.release.safetab.account import account as account_for
+from discreet.release.safetab.configuration import read_configuration
+from discreet.release.safetab.design import changed, sizing
+from discreet.release.safetab.earlier import total_only_groups
+from discreet.release.safetab.specification import read_specification
 from discreet.render.json import json_of
 
 if TYPE_CHECKING:
@@ -34,59 +36,8 @@ design_app = console.command(
 )
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, slots=True)
-class Designing:
-    """The options of a design."""
-
-    levels: Annotated[
-        str | None,
-        option(
-            "What to tabulate, such as USA,STATE,COUNTY:2 or detailed. Default: all with a budget.", "PLACES"
-        ),
-    ] = None
-    races: Annotated[int | None, option("How many race codes count, 1 to 8.", "N")] = None
-    error: Annotated[str, option("Target error, such as 0.1 (default) or 10%.", "E")] = "0.1"
-    of: Annotated[
-        Literal["cell", "total"],
-        option("Error relative to the average cell (default), or to the whole group.", "cell|total"),
-    ] = "cell"
-    rho: Annotated[str | None, option("Budgets, such as USA:2=2.134,regional=0.008.", "PLACE=R,...")] = None
-    epsilon: Annotated[str | None, option("The same if the privacy is puredp.", "PLACE=E,...")] = None
-    margin: Annotated[
-        str | None, option("Budgets from 95 % margins of a cell, such as COUNTY:2=11.", "PLACE=M,...")
-    ] = None
-    total_rho: Annotated[
-        str | None, option("One total, shared out over the levels of each pass as their budgets are.", "R")
-    ] = None
-    total_epsilon: Annotated[
-        str | None,
-        option("The same by epsilon: at --delta under zCDP, the sum of epsilons under puredp.", "E"),
-    ] = None
-    gamma: Annotated[str | None, option("The first stage's share of a budget.", "G")] = None
-    chance: Annotated[str | None, option("Chance of dropping an empty group; 0: never.", "P")] = None
-    derive: Annotated[bool, option("Derive the thresholds from the target error.")] = False
-    delta: Annotated[str, option("The delta of the epsilon. Default: 1e-10.", "D")] = "1e-10"
-    codes_named: Annotated[
-        str | None,
-        option(
-            "Public shares of people who name 1, 2, ... race codes; tells what --races leaves out.", "S,..."
-        ),
-    ] = None
-    earlier: Annotated[
-        Path | None,
-        option("An earlier public count like t1: lists groups that could get a total only.", "FILE"),
-    ] = None
-    out: Annotated[
-        Path | None,
-        option("Write .xlsx (with live formulas), .csv, .json, or .toml (a safetab.toml).", "FILE"),
-    ] = None
-
-
-DEFAULT = Designing()
-
-
 @design_app.default
+@console.takes(changed, sizing, total_only_groups)
 def design(
     spec: Annotated[
         str,
@@ -94,21 +45,21 @@ def design(
     ] = "2020",
     /,
     *,
-    chosen: Designing = DEFAULT,
+    out: Annotated[
+        Path | None,
+        option("Write .xlsx (with live formulas), .csv, .json, or .toml (a safetab.toml).", "FILE"),
+    ] = None,
     screen: Screen = PLAIN,
+    **given: console.Given,
 ) -> None:
     """Size a tabulation: margins, the group sizes that each table needs, thresholds, suppression, cost."""
-    (small,) = console.read_deltas([chosen.delta])
-    outputs, out = Outputs(), chosen.out
+    (small,) = console.read_deltas([given.get("delta", "1e-10")])
+    outputs = Outputs()
     outputs.plan("--out", out, (".xlsx", ".csv", ".json", ".toml"))
     if out is not None and out.exists():
         raise InputError(f"{out} exists; name a new file")
 
     from discreet.answers.tabulation_design import design_answer, design_written
-    from discreet.release.safetab import census2020
-    from discreet.release.safetab.configuration import read_configuration
-    from discreet.release.safetab.design import sizing
-    from discreet.release.safetab.specification import read_specification
 
     if spec in census2020.SETTINGS:
         households = spec == "2020-h"
@@ -116,23 +67,25 @@ def design(
         specification = census2020.specification_2020(households=households)
     else:
         configuration, specification = read_configuration(Path(spec)), read_specification(Path(spec))
-    if chosen.races is not None and not 1 <= chosen.races <= configuration.most_codes:
+    races = given.get("races")
+    if races is not None and not 1 <= races <= configuration.most_codes:
         raise InputError(
-            f"--races is {chosen.races}; it must be a whole number from 1 to {configuration.most_codes}"
+            f"--races is {races}; it must be a whole number from 1 to {configuration.most_codes}"
         )
-    part = _error(chosen.error)
-    configuration = _changed(configuration, specification, chosen, part)
+    given["error"] = _error(given.get("error", "0.1"))
+    earlier, codes = given.pop("earlier", None), given.pop("codes_named", None)
+    sized: dict[str, console.Given] = {"derive": given.pop("derive", False), "delta": small}
+    sized |= {name: given[name] for name in ("error", "of") if name in given}
+    configuration = _changed(configuration, specification, given)
     totals = None
-    if chosen.earlier is not None:
+    if earlier is not None:
         need_tables("design --earlier")
-        from discreet.release.safetab.earlier import total_only_groups
-
-        totals = total_only_groups(configuration, specification, chosen.earlier)
-    named = None if chosen.codes_named is None else [one.strip() for one in chosen.codes_named.split(",")]
-    size = partial(sizing, error=part, of=chosen.of, delta=small, derive=chosen.derive, codes_named=named)
+        totals = total_only_groups(configuration, specification, earlier)
+    named = None if codes is None else [one.strip() for one in codes.split(",")]
     with screen.progress("Comparing people") as progress:
         found = [
-            size(configuration, specification, which, progress=progress) for which in configuration.passes
+            sizing(configuration, specification, which, **sized, codes_named=named, progress=progress)
+            for which in configuration.passes
         ]
     answer = design_answer(found, specification=spec, totals=totals)
     if out is not None:
@@ -141,42 +94,34 @@ def design(
 
 
 def _changed(
-    configuration: Configuration, specification: Specification, chosen: Designing, error: str
+    configuration: Configuration, specification: Specification, given: dict[str, console.Given]
 ) -> Configuration:
-    from discreet.release.mechanism.configuration import BUDGET_WORDS
-    from discreet.release.safetab.design import changed
-
-    tabulation = configuration.tabulation
-    levels = None if chosen.levels is None else chosen.levels.split(",")
-    word = BUDGET_WORDS[configuration.privacy]
+    """Return the configuration as the options change it."""
+    tabulation, word = configuration.tabulation, BUDGET_WORDS[configuration.privacy]
+    levels = given.pop("levels", None)
     places = {
-        name: _by_place(given, f"--{name}", tabulation)
-        for name, given in (("rho", chosen.rho), ("epsilon", chosen.epsilon))
+        name: _by_place(given.pop(f"{name}s", None), f"--{name}", tabulation) for name in ("rho", "epsilon")
     }
-    budgets, margins = places[word], _by_place(chosen.margin, "--margin", tabulation)
-    if chosen.total_rho is not None and word != "rho":
+    margins = _by_place(given.pop("margins", None), "--margin", tabulation)
+    if "total_rho" in given and word != "rho":
         raise InputError(
             f"--total-rho is given, but the privacy is {configuration.privacy}: use --total-epsilon"
         )
-    if twice := sorted(set(budgets) & set(margins)):
+    if twice := sorted(set(places[word]) & set(margins)):
         raise InputError(f"{':'.join(map(str, twice[0]))} has a --{word} and a --margin; give one of them")
-    if chosen.total_rho is not None and chosen.total_epsilon is not None:
+    if "total_rho" in given and "total_epsilon" in given:
         raise InputError("--total-rho and --total-epsilon are given; give one of them")
+    wanted = None
+    if levels is not None:
+        wanted = [place for one in levels.split(",") for place in _places(one, tabulation)]
     found = changed(
         configuration,
         specification,
-        levels=None if levels is None else [place for one in levels for place in _places(one, tabulation)],
+        levels=wanted,
         rhos=places["rho"],
         epsilons=places["epsilon"],
         margins={place: _whole(text) for place, text in margins.items()},
-        total_rho=chosen.total_rho,
-        total_epsilon=chosen.total_epsilon,
-        delta=chosen.delta,
-        races=chosen.races,
-        gamma=chosen.gamma,
-        chance=chosen.chance,
-        error=error,
-        of=chosen.of,
+        **given,
     )
     if not found.passes:
         raise InputError("nothing is tabulated: no geography and level has a budget")
@@ -253,28 +198,16 @@ account_app = console.command(
 
 
 @account_app.default
-def account(
-    params: Params,
-    /,
-    *,
-    delta: console.Deltas = None,
-    neighbours: Annotated[
-        Neighbours | None,
-        option(
-            "bounded: one person (household) is replaced; unbounded: one is added or removed. Default: both.",
-            "bounded|unbounded",
-        ),
-    ] = None,
-    screen: Screen = PLAIN,
-) -> None:
+@console.takes(account_for)
+def account(params: Params, /, *, screen: Screen = PLAIN, **given: console.Given) -> None:
     """Account for a run before it is made: no data is read."""
-    deltas = console.read_deltas(delta or ())
+    if "deltas" in given:
+        given["deltas"] = console.read_deltas(given["deltas"])
+    if "neighbours" in given:
+        given["neighbours"] = (given["neighbours"],)
 
     from discreet.answers.tabulation_account import tabulation_account_answer
-    from discreet.release.safetab.account import DELTAS
-    from discreet.release.safetab.account import account as account_for
 
-    relations = RELATIONS if neighbours is None else (neighbours,)
     with screen.progress("Comparing people") as progress:
-        found = account_for(params, deltas=deltas or DELTAS, neighbours=relations, progress=progress)
+        found = account_for(params, **given, progress=progress)
     screen.tell(tabulation_account_answer(found), timed=True)
