@@ -19,7 +19,7 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn, get_args
 
-from discreet.cli.commands import commands_of
+from discreet.cli.commands import commands_of, unknown_command
 from discreet.errors import DiscreetError, visible
 
 if TYPE_CHECKING:
@@ -145,13 +145,16 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     complain = partial(_complain, as_json="--json" in arguments)
     try:  # loading takes a moment, in which Ctrl-C ends the program as it does later
-        from cyclopts import CycloptsError, UnknownOptionError, UnusedCliTokensError
+        from cyclopts import CycloptsError, UnknownCommandError, UnknownOptionError, UnusedCliTokensError
 
         try:
             build_app()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         except UnusedCliTokensError as error:
             more = ", ".join(map(repr, error.unused_tokens or ()))
             return complain(f"too many values: {more}; an option that takes several is repeated before each")
+        except UnknownCommandError as error:  # whose text would import every command
+            group = " ".join(error.app.name[:1] if error.app else ()).removeprefix("discreet")
+            return complain(unknown_command(*(error.unused_tokens or ())[:1], group=group))
         except UnknownOptionError as error:
             meant = MEANT.get(error.token.keyword or "")
             return complain(f"unknown option {meant}" if meant else str(error))

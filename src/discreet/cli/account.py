@@ -11,7 +11,7 @@ from discreet.answers.quantity import FLOAT_DIGITS
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
-from discreet.release.composition import ledger_release
+from discreet.release.questions import Unit
 
 if TYPE_CHECKING:
     from discreet.accounting.costs import PrivacyTable
@@ -30,9 +30,10 @@ app = console.command(
 
 
 @app.default
-@console.takes(Accounting, ledger_release)
+@console.takes(Accounting)
 def account(
     *targets: console.Targets,
+    unit: Annotated[str | None, console.declared(Unit)] = None,
     curve: Annotated[Path | None, option("Write epsilon, exact delta and zCDP's delta.", "FILE.csv")] = None,
     tradeoff: Annotated[Path | None, option("Write alpha, exact f and zCDP's f.", "FILE.csv")] = None,
     plot: Annotated[Path | None, option("Plot both curves, exact and zCDP.", "FILE.svg|png|pdf")] = None,
@@ -43,7 +44,6 @@ def account(
     **given: console.Given,
 ) -> None:
     """Account for one release, or for several together."""
-    unit = given.pop("unit", None)
     given["certify"] = given.get("certify", False) or export is not None
     _check_digits(given.get("digits"), given["certify"])
     given["accuracy"] = console.read_accuracy(given.get("accuracy"))

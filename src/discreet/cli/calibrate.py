@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from discreet.accounting.questions import Calibrating
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
 from discreet.numbers import read_delta
-from discreet.risk.limits import RiskCalibration, calibrate_risk
+from discreet.risk.questions import Limits
+
+if TYPE_CHECKING:
+    from discreet.risk.limits import RiskCalibration
 
 _NOT_WITH_RISK = ("accuracy", "certify", "law", "objective")
 
@@ -32,18 +35,18 @@ app = console.command(
 
 
 @app.default
-@console.takes(Calibrating, calibrate_risk)
+@console.takes(Calibrating)
 def calibrate(
     target: console.Plan,
     /,
     *,
+    risk: Annotated[list[str] | None, console.declared(Limits)] = None,
     out: Annotated[Path | None, option("Write the new release.", "NEW.toml")] = None,
     plot: Annotated[Path | None, option("Plot the release before and after.", "FILE.svg|png|pdf")] = None,
     screen: Screen = PLAIN,
     **given: console.Given,
 ) -> None:
     """Find the least noise that keeps a promise."""
-    risk = given.pop("risk", None)
     _check_target(given, risk)
     given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
     given["accuracy"] = console.read_accuracy(given.get("accuracy"))
@@ -63,6 +66,8 @@ def calibrate(
     with screen.progress("Calibrating") as progress:
         found: Calibration | RiskCalibration
         if risk:
+            from discreet.risk.limits import calibrate_risk
+
             asked = {
                 key: given[key] for key in ("delta", "by", "weights", "jobs", "neighbours") if key in given
             }

@@ -26,6 +26,7 @@ from discreet.release.charges import charged_units, counts_people
 from discreet.release.entry import Entry
 from discreet.release.ledger import Ledger, sum_epsilon
 from discreet.release.ledger_file import read_ledger
+from discreet.release.questions import Unit
 from discreet.release.total import Total
 
 DELTA = Fraction(1, 10**10)
@@ -40,10 +41,7 @@ _UNKNOWN = (
 def ledger_release(
     path: FilePath,
     *,
-    unit: Annotated[
-        str | None,
-        Option("The unit, for a ledger with runs about several; joined by +, they change together.", "UNIT"),
-    ] = None,
+    unit: Unit = None,
     neighbours: Neighbours | None = None,
 ) -> Release:
     """Return one release that stands for all runs of a ledger; rehearsals are left out.

@@ -14,7 +14,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -48,8 +48,8 @@ from discreet.errors import InputError, PrecisionError
 from discreet.faces import Displayed
 from discreet.noise.surfaces import require
 from discreet.numbers import Exact, by_name, read_delta
-from discreet.questions import repeated_option
 from discreet.risk.beliefs import loss_tails
+from discreet.risk.questions import Limits
 
 _TOLERANCE = 1e-7
 _STEP = 2e-5  # of the factor, where a proof needs a little more room
@@ -98,12 +98,7 @@ class RiskCalibration(Displayed):
 def calibrate_risk(
     release: Releasable,
     *,
-    risk: Annotated[
-        Sequence[str | RiskLimit],
-        repeated_option(
-            "Instead of a promise: a limit on what an adversary gains; may be repeated.", "LIMIT", "risk"
-        ),
-    ],
+    risk: Limits,
     delta: Number = "1e-10",
     by: Literal["overall", "level"] = "overall",
     weights: Mapping[str, Exact] | None = None,
