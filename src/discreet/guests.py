@@ -37,8 +37,8 @@ class Command:
     name: str
     help: str
     runs: str
-    folder: Path
-    """That of the part that brings it, with the schema of what it prints."""
+    prints: str = ""
+    """The type of what it prints with --json (module:name); a group of commands has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +99,11 @@ def read_guest(name: str, file: Path) -> Guest:
         )
     commands = []
     for words, said in stated.get("commands", {}).items():
-        if not isinstance(said, dict) or said.keys() != {"help", "runs"}:
-            _refuse(name, f"the command {words!r} needs a help and what it runs, and nothing else")
-        commands.append(Command(words, said["help"], said["runs"], file.parent))
+        if not isinstance(said, dict) or said.keys() - {"prints"} != {"help", "runs"}:
+            _refuse(
+                name, f"the command {words!r} needs a help and what it runs, maybe prints, and nothing else"
+            )
+        commands.append(Command(words, **said))
     modules = stated.get("answers", {}).get("modules", [])
     return Guest(name, tuple(commands), tuple(modules))
 
@@ -111,6 +113,16 @@ def load_answers() -> None:
     for guest in guests():
         for module in guest.answers:
             import_module(module)
+
+
+def loaded(named: str) -> object:
+    """Return what `module:name` stands for.
+
+    >>> loaded("fractions:Fraction")
+    <class 'fractions.Fraction'>
+    """
+    module, _, name = named.partition(":")
+    return getattr(import_module(module), name)
 
 
 def _refuse(name: str, why: str) -> NoReturn:

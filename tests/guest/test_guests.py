@@ -17,7 +17,7 @@ from discreet.errors import DiscreetError
 from discreet.guests import OWN, guests, read_guest
 
 SOURCE = Path(discreet.__file__).parent
-CORE = sorted(name for name, one in all_commands().items() if one.folder == SOURCE / "cli")
+CORE = sorted(name for name, one in all_commands().items() if one.runs.startswith("discreet.cli."))
 
 
 def printed(path: Path, *arguments: str, status: int = 0) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json as encoding
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated
 
 from discreet.answers.answer import Answer, Bullets
+from discreet.answers.objects.program import ErrorKeys
 from discreet.budget.toml import hint
 from discreet.cli import console
-from discreet.cli.commands import CORE, all_commands
+from discreet.cli.commands import all_commands
 from discreet.cli.console import Screen, option
 from discreet.errors import InputError
+from discreet.guests import loaded
+from discreet.render.schema import schema_of_type
 
 app = console.command(
     "schema",
@@ -44,8 +46,7 @@ def schema_names() -> tuple[str, ...]:
     >>> "risk single" in schema_names(), "error" in schema_names()
     (True, True)
     """
-    groups = {name.rpartition(" ")[0] for name in all_commands()}
-    return tuple(sorted({*all_commands()} - groups | {"error"}))
+    return tuple(sorted({name for name, command in all_commands().items() if command.prints} | {"error"}))
 
 
 def schema_of(name: str) -> Mapping[str, object]:
@@ -61,15 +62,8 @@ lists all
     if name not in schema_names():
         near = hint(name, schema_names()) or ";"
         raise InputError(f"there is no schema of {name!r}{near} `discreet schema` lists all")
-    found: Mapping[str, object] = encoding.loads(schema_file(name).read_text(encoding="utf-8"))
-    return found
-
-
-def schema_file(name: str) -> Path:
-    """Return the file of a schema, in the folder of the part that brings the command.
-
-    >>> schema_file("risk audit").parent.parent.name, schema_file("error").name
-    ('audit', 'error.json')
-    """
-    folder = all_commands()[name].folder if name in all_commands() else CORE.parent
-    return folder / "schemas" / f"{name}.json"
+    if name == "error":
+        said = "What is wrong, in place of an answer, and the exit status."
+        return schema_of_type(ErrorKeys, title="An error of discreet", description=said)
+    command = all_commands()[name]
+    return schema_of_type(loaded(command.prints), title=f"discreet {name}", description=command.help)
