@@ -23,7 +23,7 @@ from discreet.answers import Claimed
 from discreet.budget import Claim
 from discreet.budget.scope import Extent, Scope
 from discreet.cli.commands import all_commands
-from discreet.guests import OWN, Command, guests
+from discreet.guests import OWN, guests, loaded
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -227,20 +227,14 @@ def test_what_is_registered_is_there_and_is_a_command() -> None:
     registered = all_commands()
     assert {guest.name for guest in guests()} >= GUESTS
     for command in registered.values():
-        app = loaded_app(command)
+        app = loaded(command.runs)
+        assert isinstance(app, App)
         assert app.name == (command.name.split()[-1],)
     files = {path for path in MODULES if is_command_of_a_guest(path) or room_of(path) == "cli"}
     made = {name_of(path) for path in files if "console.command(" in path.read_text(encoding="utf-8")}
     modules = {command.runs.partition(":")[0] for command in registered.values()}
     homes = {Path(str(importlib.import_module(name).__file__)) for name in modules}
     assert made - {"cli/console.py"} == {name_of(path) for path in homes}
-
-
-def loaded_app(command: Command) -> App:
-    module, _, name = command.runs.partition(":")
-    app = getattr(importlib.import_module(module), name)
-    assert isinstance(app, App)
-    return app
 
 
 @every_module

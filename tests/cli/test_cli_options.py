@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from cyclopts import App
 
 from discreet import Certificate, account, calibrate, portfolio, release, verify
 from discreet.accounting.costs import compare, privacy_table
@@ -21,6 +22,7 @@ from discreet.cli import run
 from discreet.cli.commands import all_commands
 from discreet.estimation import accuracy, plan
 from discreet.estimation.questions import Planning
+from discreet.guests import loaded
 from discreet.interop.registry import registry_entry
 from discreet.release.cellkey.questions import CellKeying
 from discreet.release.cellkey.run import perturb
@@ -196,6 +198,41 @@ def test_the_options_of_a_command_are_the_parameters_of_its_function(
     places |= {one.name for one in [*signatures[-1]][:1]}
     assert set(left) <= places, f"parameters without an option: {', '.join(left)}"
     assert len(left) <= max(by_place, 1) + len(signatures) - 1
+
+
+OF_A_COMMAND = {"json", "screen", "no_ledger", *(name.removeprefix("--") for name in FILES)}
+"""Parameters that commands declare themselves: how, and to which files, a result is written."""
+
+OF_ONE_COMMAND: dict[str, set[str]] = {
+    # a way of asking that is a function of its own in Python, or a text that is read into something else
+    "account": {"unit"},
+    "accuracy": {"tree"},
+    "calibrate": {"risk"},
+    "check-records": {"release"},
+    "plan": {"least_cost"},
+    "registry": {"template"},
+    "reproduce": {"list_"},
+    "risk explain": {"main_only", "prior"},
+    "risk release": {"main_only", "rho"},
+    "risk single": {"together"},
+    "show": {"toml"},
+    "verify": {"jobs"},
+    "workbench": {"port", "host", "socket", "open", "token", "no_token"},
+}
+"""It must not grow: declare an option where the question is that takes it."""
+
+
+def test_options_are_declared_by_the_question_or_function_that_takes_them() -> None:
+    found: dict[str, set[str]] = {}
+    for name, one in all_commands().items():
+        app = loaded(one.runs)
+        assert isinstance(app, App)
+        if app.default_command is None:
+            continue  # a group
+        own = inspect.signature(getattr(app.default_command, "__wrapped__", app.default_command))
+        found[name] = {one.name for one in own.parameters.values() if one.kind is one.KEYWORD_ONLY}
+    assert len(found) == 53
+    assert {name: own - OF_A_COMMAND for name, own in found.items() if own - OF_A_COMMAND} == OF_ONE_COMMAND
 
 
 @pytest.mark.parametrize("command", QUESTIONS)
