@@ -10,6 +10,7 @@ from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.cli.plan import read_tree_option
 from discreet.estimation.expected_accuracy import accuracy as find
+from discreet.estimation.questions import Children
 
 app = console.command(
     "accuracy",
@@ -27,7 +28,7 @@ def accuracy(
     target: console.Target,
     /,
     *,
-    tree: console.Children = None,
+    tree: Annotated[str | None, console.declared(Children)] = None,
     plot: Annotated[
         Path | None,
         option("Plot a heat map of levels and queries, or with tables their errors.", "FILE.svg|png|pdf"),

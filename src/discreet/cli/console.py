@@ -22,25 +22,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional, get_args
 
 from cyclopts import App, Parameter
 
-from discreet.accounting import questions as accounting_questions
-from discreet.answers.answer import Answer
-from discreet.answers.quantity import Style
-from discreet.budget import Neighbours, load
-from discreet.budget.presets import IN_A_FOLDER
 from discreet.budget.text_files import STANDARD_INPUT
 from discreet.cli import seconds_so_far
 from discreet.cli.commands import commands_of
 from discreet.errors import DiscreetError, InputError, install_hint, visible
-from discreet.estimation import questions as estimation_questions
 from discreet.files import check_writable, csv_text, write_whole
 from discreet.numbers import fraction, read_delta, whole
 from discreet.questions import Option
-from discreet.render.json import json_of
-from discreet.render.text import text_of
 
 if TYPE_CHECKING:
+    from discreet.answers import Answer
     from discreet.answers.figure import Picture
-    from discreet.budget import Release
+    from discreet.budget import Neighbours, Release
     from discreet.release.signing import Key
 
     Content = bytes | str | tuple[Sequence[str], Iterable[Sequence[object]]] | Picture
@@ -186,8 +179,6 @@ Target = Annotated[
     str, option("A preset's name, a TOML file, or a directory with a release.toml or a ledger.")
 ]
 Plan = Annotated[str, option("A preset's name, a TOML file, or a directory with a release.toml.")]
-Jobs = Annotated[int | None, declared(accounting_questions.Jobs)]
-Children = Annotated[str | None, declared(estimation_questions.Children)]
 Json = Annotated[bool, option("Print one JSON object.")]
 Quiet = Annotated[bool, option("No progress bar and no time.")]
 
@@ -214,6 +205,8 @@ def jobs_or_cpus(jobs: int | None) -> int:
 
 def read_release(target: str, neighbours: Neighbours | None = None, unit: str | None = None) -> Release:
     """Return the release of a target; all runs of a ledger, or of one in a directory, are one."""
+    from discreet.budget import load
+
     if ledger := _ledger_at(target):
         from discreet.release import ledger_release
 
@@ -225,6 +218,8 @@ def read_release(target: str, neighbours: Neighbours | None = None, unit: str | 
 
 def read_plan(target: str, command: str) -> Release:
     """Return the release of a target that a command can only use as a plan; a ledger is none."""
+    from discreet.budget import load
+
     if _ledger_at(target):
         raise InputError(
             f"{target} is a ledger, of what was spent; {command} needs a release: a preset's name, a TOML "
@@ -237,6 +232,7 @@ def _ledger_at(target: str) -> str:
     """Return the ledger that is named, or that is in a directory without a release; or nothing."""
     if target in STANDARD_INPUT or not os.path.exists(target):
         return ""
+    from discreet.budget.presets import IN_A_FOLDER
     from discreet.release import is_ledger
     from discreet.release.ledger_file import ledger_in
 
@@ -376,6 +372,7 @@ def command(
 class Screen:
     """How a command shows its result: the two options that most commands have.
 
+    >>> from discreet.answers import Answer
     >>> Screen(json=True).tell(Answer("one count", {"epsilon": 1.5}, ("The exact epsilon is 1.5.",)))
     {
       "epsilon": 1.5
@@ -437,9 +434,14 @@ class Screen:
         """Write an answer as JSON, with the seconds it took if `timed`, or as text and the time beside it."""
         seconds = seconds_so_far()
         if self.json:
+            from discreet.render.json import json_of
+
             more = {"seconds": round(seconds, 3)} if timed else {}
             write(f"{json_of(answer, **more)}\n")
             return
+        from discreet.answers import Style
+        from discreet.render.text import text_of
+
         for text in text_of(answer):
             write(f"{text}\n")
         if not self.quiet:
@@ -511,6 +513,8 @@ class Outputs:
             raise InputError(f"{option} is {path}; its name must end in {choice}")
         if path.resolve() in self.planned.values():
             raise InputError(f"{option} is {path}, which another option names too")
+        from discreet.budget.presets import IN_A_FOLDER
+
         sources = [Path(source), *(Path(source, name) for name in IN_A_FOLDER)] if source else []
         if path.resolve() in [one.resolve() for one in sources]:
             raise InputError(f"{option} is {path}, the release that is read; choose another name")

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from discreet.accounting.certificate import Certificate
+from discreet.accounting.questions import Jobs
 from discreet.budget import ALIASES, preset_names
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, option
@@ -28,7 +29,7 @@ def verify(
     *targets: Annotated[
         str, option("A certificate, a claim in TOML or JSON, or beside a claim in options a release.")
     ],
-    jobs: console.Jobs = None,
+    jobs: Annotated[int | None, console.declared(Jobs)] = None,
     screen: Screen = PLAIN,
     **claimed: console.Given,
 ) -> None:

@@ -15,7 +15,7 @@ class MissingKeys(TypedDict):
     asks: str
 
 
-class ClaimKeys(TypedDict):
+class ProvedClaimKeys(TypedDict):
     """What stands under `claim`."""
 
     quantity: str
@@ -64,7 +64,7 @@ class CertificateKeys(TypedDict):
     format: str
     program: str
     says: str
-    claim: ClaimKeys
+    claim: ProvedClaimKeys
     unit: str
     neighbours: str
     people: int
