@@ -8,7 +8,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo census test test-all test-lowest test-interop fuzz torture times lock sbom licences bench bench-nation lint format house \
-  changelog command-line notebooks schemas screenshot docs dist test-wheel clean
+  changelog command-line notebooks screenshot docs dist test-wheel clean
 
 help:
 	@echo "make demo      the first two minutes: the 2020 Census, then a survey of your own; out/index.html"
@@ -29,7 +29,6 @@ help:
 	@echo "make house     how large the package is, and where each idea lives"
 	@echo "make changelog  the next version in CHANGELOG.md, from changelog.d/; DATE=2026-12-01 releases it"
 	@echo "make command-line  docs/reference/command-line.md, from what --help prints"
-	@echo "make schemas   the JSON Schemas in src/discreet/cli/schemas, from what commands print with --json"
 	@echo "make screenshot  the pictures in the README"
 	@echo "make docs      the site, in out/site: works without a network"
 	@echo "make dist      a wheel and an sdist, in dist/"
@@ -211,12 +210,6 @@ command-line: $(VENV)/.stamp-run
 
 notebooks: $(VENV)/.stamp-test
 	$(BIN)/python docs/make_notebooks.py
-
-schemas: $(VENV)/.stamp-test
-	@mkdir -p out && rm -f out/answers.jsonl
-	DISCREET_COLLECT_ANSWERS=$(CURDIR)/out/answers.jsonl $(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --run-slow -k "not kill" \
-	  tests/cli tests/release tests/risk tests/estimation tests/interop tests/test_docs.py tests/accounting/test_promises.py
-	$(BIN)/python docs/make_schemas.py out/answers.jsonl
 
 screenshot: $(VENV)/.stamp-test
 	$(BIN)/python docs/make_screenshot.py

@@ -1,4 +1,7 @@
-"""Docstrings as the site shows them: examples become blocks of code. Griffe, which reads them, calls this."""
+"""What the site shows of the code: examples become blocks, signatures leave out the helps of options.
+
+Griffe, which reads the code, calls this.
+"""
 
 from __future__ import annotations
 
@@ -31,3 +34,15 @@ class Examples(griffe.Extension):
         """Change the docstring of one module, class, function or attribute."""
         if obj.docstring is not None and "```" not in obj.docstring.value:
             obj.docstring.value = with_blocks(obj.docstring.value)
+
+
+class Signatures(griffe.Extension):
+    """Show the types of parameters without what the command line says of them."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Change the parameters of one function."""
+        for parameter in obj.parameters if isinstance(obj, griffe.Function) else ():
+            shown = parameter.annotation
+            if isinstance(shown, griffe.ExprSubscript) and shown.canonical_name == "Annotated":
+                inside = shown.slice
+                parameter.annotation = inside.elements[0] if isinstance(inside, griffe.ExprTuple) else inside

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import fractions
+import importlib
 import json
 import re
 import shutil
@@ -16,16 +17,21 @@ from pathlib import Path
 
 import house
 import pytest
+from cyclopts import App
 
 from discreet.answers import Claimed
 from discreet.budget import Claim
 from discreet.budget.scope import Extent, Scope
+from discreet.cli.commands import all_commands
+from discreet.guests import OWN, guests, loaded
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 MODULES = sorted(SOURCE.rglob("*.py"))
 LONGEST = 900
 
 pytestmark = pytest.mark.xdist_group("architecture")  # so that one process alone parses all modules
+
+GUESTS = set(OWN)
 
 ANY = {
     "accounting/certificate.py": "JSON, until it is checked",
@@ -160,6 +166,12 @@ def room_of(path: Path) -> str:
     return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
+def is_command_of_a_guest(path: Path) -> bool:
+    """Whether a module is what a guest brings to the command line."""
+    room, *inside = path.relative_to(SOURCE).parts
+    return room in GUESTS and inside[0] in ("command.py", "commands")
+
+
 def test_imports_are_found_wherever_they_hide() -> None:
     text = """
 import discreet.noise
@@ -220,6 +232,21 @@ def test_an_import_that_goes_up_is_found(tmp_path: Path, module: str, line: str)
     assert lint_imports(tmp_path).returncode == 1
 
 
+def test_what_is_registered_is_there_and_is_a_command() -> None:
+    """A guest's table is data: nothing else would notice a name in it that is wrong."""
+    registered = all_commands()
+    assert {guest.name for guest in guests()} >= GUESTS
+    for command in registered.values():
+        app = loaded(command.runs)
+        assert isinstance(app, App)
+        assert app.name == (command.name.split()[-1],)
+    files = {path for path in MODULES if is_command_of_a_guest(path) or room_of(path) == "cli"}
+    made = {name_of(path) for path in files if "console.command(" in path.read_text(encoding="utf-8")}
+    modules = {command.runs.partition(":")[0] for command in registered.values()}
+    homes = {Path(str(importlib.import_module(name).__file__)) for name in modules}
+    assert made - {"cli/console.py"} == {name_of(path) for path in homes}
+
+
 @every_module
 def test_seeded_randomness_is_never_imported_by_a_module(path: Path) -> None:
     # a rehearsal may ask for it inside a function, and then by its loud name
@@ -229,7 +256,8 @@ def test_seeded_randomness_is_never_imported_by_a_module(path: Path) -> None:
 
 @every_module
 def test_no_import_is_hidden_in_a_string(path: Path) -> None:
-    if name_of(path) == "memory.py":  # names that packages load on use, checked in test_public_names.py
+    # names that packages load on use are checked in test_public_names.py, what a guest registers above
+    if name_of(path) in ("memory.py", "guests.py"):
         return
     for node in house.nodes(tree_of(path)):
         if not isinstance(node, ast.Call):
@@ -307,10 +335,15 @@ def test_formats_of_floats_are_found(text: str, found: int) -> None:
     assert len(list(float_formats(ast.parse(text)))) == found
 
 
+HELPS = ("Option", "file_option", "repeated_option")
+"""What declares an option: its help is of the question, wherever it is shown."""
+
+
 def sentences(node: ast.AST) -> Iterator[int]:
-    """Yield the lines in which a sentence is written, but for docstrings and errors."""
+    """Yield the lines in which a sentence is written, but for docstrings, helps of options and errors."""
     is_docstring = isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
-    if is_docstring or isinstance(node, ast.Raise):
+    is_help = isinstance(node, ast.Call) and getattr(node.func, "id", "") in HELPS
+    if is_docstring or is_help or isinstance(node, ast.Raise):
         return
     if isinstance(node, ast.JoinedStr | ast.Constant):
         parts = node.values if isinstance(node, ast.JoinedStr) else [node]
@@ -324,11 +357,7 @@ def sentences(node: ast.AST) -> Iterator[int]:
 
 @pytest.mark.parametrize(
     "path",
-    [
-        path
-        for path in MODULES
-        if path.name != "questions.py" and name_of(path).split("/")[0] in WITHOUT_WORDS  # helps of options
-    ],
+    [path for path in MODULES if room_of(path) in WITHOUT_WORDS and not is_command_of_a_guest(path)],
     ids=name_of,
 )
 def test_results_of_rooms_have_no_words(path: Path) -> None:
@@ -344,6 +373,7 @@ def test_results_of_rooms_have_no_words(path: Path) -> None:
     [
         ('said = f"In case {case} delta is at least {delta}."', 1),
         ('found.append("All paths are compared with each other.")', 1),
+        ('x: Annotated[int, Option("How many records one person may have.", "K")]', 0),
         ('yield "No test could be shown to reach the upper end."', 1),
         ('raise InputError("This is not how it must be written.")', 0),
         ('"""What is said of a module."""', 0),

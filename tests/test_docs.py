@@ -3,6 +3,8 @@
 - A `python` block is run; the blocks of one file share their names. A block of `>>>` lines is a doctest. A
   `text` block that directly follows is what the block prints.
 - A `toml` block is read as a release. With `title="name.toml"` it is also a file for the commands below it.
+- A block with the title `pyproject.toml`, or that of a file in a folder, is that file alone, of a package
+  that is installed as pip does it.
 - A `console` block holds `$ command` lines with their output.
 - A block that says `needs="package"` is run where that package is installed, and read elsewhere.
 - Each file starts in an empty directory. `...` stands for any text, or on a line of its own for any lines.
@@ -16,10 +18,13 @@ import contextlib
 import doctest
 import importlib.util
 import io
+import os
 import re
 import shlex
 import subprocess
 import sys
+import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +32,10 @@ from typing import Any
 import pytest
 
 from discreet import Release
+from discreet.budget import presets
 from discreet.cli import run
+from discreet.cli.commands import all_commands
+from discreet.guests import guests
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -145,17 +153,51 @@ def installed(package: str) -> bool:
         return False
 
 
+def write_part(file: Path, text: str) -> None:
+    """Write a file of a package; its entry points are known from then on."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(text, encoding="utf-8")
+    if file.name == "pyproject.toml":
+        project = tomllib.loads(text)["project"]
+        folder = Path(f"{project['name'].replace('-', '_')}-{project['version']}.dist-info")
+        lines = []
+        for group, points in project["entry-points"].items():
+            lines += [f"[{group}]", *(f"{name} = {value}" for name, value in points.items())]
+        write_part(folder / "METADATA", f"Name: {project['name']}\nVersion: {project['version']}\n")
+        write_part(folder / "entry_points.txt", "\n".join(lines))
+        sys.path.insert(0, os.getcwd())
+
+
+def forget_parts() -> None:
+    for cached in (guests, all_commands, presets._of_others):
+        cached.cache_clear()
+    for name in [name for name in sys.modules if name.partition(".")[0] == "office_part"]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def parts() -> Iterator[None]:
+    """Know the package that a page installs, and forget it after the page."""
+    forget_parts()
+    yield
+    forget_parts()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.usefixtures("parts")
 def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for variable, value in ENVIRONMENT.items():
         monkeypatch.setenv(variable, value)
+    monkeypatch.setattr(sys, "path", [*sys.path])
     names: dict[str, Any] = {"__name__": "__page__"}
     for block in blocks(page.read_text(encoding="utf-8")):
         needed = re.fullmatch(r'needs="([\w.]+)"', block.info)
         if needed and not installed(needed[1]):
             continue
-        if block.kind == "python":
+        if part := re.fullmatch(r'title="(\w+/[\w./-]+|pyproject\.toml)"', block.info):
+            write_part(Path(part[1]), block.text)
+        elif block.kind == "python":
             run_python(block, names, page)
         elif block.kind == "console":
             run_console(block, page)

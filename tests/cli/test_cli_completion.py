@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from discreet.budget import ALIASES, load_preset, preset_names
-from discreet.cli import COMMANDS
+from discreet.cli.commands import commands_of
 from discreet.cli.completion import SCRIPTS, completed_commands
 from discreet.release import write_example
 
@@ -72,7 +72,7 @@ def test_a_shell_offers_what_fits(shell: str, folder: Path) -> None:
     def at(line: str) -> set[str]:
         return offered(shell, line, folder)
 
-    assert at("discreet ") == {*COMMANDS}
+    assert at("discreet ") == {one.name for one in commands_of()}
     assert at("discreet acc") == {"account", "accuracy"}
     assert {"single", "table", "audit"} <= at("discreet risk ")
     assert at("discreet ledger w") == {"witness"}

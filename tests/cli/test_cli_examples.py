@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from printed_samples import example_of
 
 from discreet.cli import BEGIN, build_app
 from discreet.cli.completion import completed_commands
@@ -51,20 +52,10 @@ EXAMPLES = [
 ]
 
 
-@pytest.fixture
-def make_schemas(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.syspath_prepend(ROOT / "docs")
-    import make_schemas
-
-    return make_schemas
-
-
 @pytest.mark.parametrize("name", EXAMPLES, ids=lambda name: name or "discreet")
-def test_the_last_example_of_a_help_runs_as_it_stands(
-    name, make_schemas, discreet, tmp_path, monkeypatch
-) -> None:
+def test_the_last_example_of_a_help_runs_as_it_stands(name, discreet, tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
-    lines = make_schemas.example_of(name)
+    lines = example_of(name)
     assert lines[-1].startswith(f"discreet {name}".strip())
     for line in lines:
         words = shlex.split(line.partition(" > ")[0])
@@ -75,10 +66,10 @@ def test_the_last_example_of_a_help_runs_as_it_stands(
 
 
 @pytest.mark.slow
-def test_the_example_of_the_workbench_serves(make_schemas, tmp_path: Path) -> None:
+def test_the_example_of_the_workbench_serves(tmp_path: Path) -> None:
     """In a process of its own, with a browser that does nothing and a port of the test's."""
     pytest.importorskip("nicegui", reason="the workbench is not installed")
-    (line,) = make_schemas.example_of("workbench")
+    (line,) = example_of("workbench")
     port = str(20000 + os.getpid() % 20000)
     words = [sys.executable, "-m", *shlex.split(line), "--port", port, "--json"]
     environment = {**os.environ, "BROWSER": "true"}

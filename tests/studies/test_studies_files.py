@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from cyclopts import App, CycloptsError
 
-from discreet.cli import reproduce as command
 from discreet.errors import InputError
 from discreet.render.pictures import figure_of
-from discreet.studies import Study, StudyEntry, Verdict, find, studies, sums
+from discreet.studies import Study, StudyEntry, Verdict, command, find, studies, sums
 from discreet.studies.answer import picture_of
 
 ELSEWHERE = ("dhc-spine-tradeoff", "dhc-spines", "dhc-tradeoff", "nodes")
@@ -129,7 +128,7 @@ def test_all_studies_leave_out_the_one_that_needs_a_file(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     few = tuple(find(name)[0] for name in ("risk-table-5", "dhc-tables", "variance-deficit"))
-    monkeypatch.setattr("discreet.studies.find", lambda _: few)
+    monkeypatch.setattr("discreet.studies.command.find", lambda _: few)
     run("all", "--quiet")
     text = capsys.readouterr().out
     assert "together: 15 printed values: 14 confirmed, 1 wrong" in text

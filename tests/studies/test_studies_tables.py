@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from discreet import account, load
-from discreet.cli import reproduce as command
 from discreet.errors import InputError
 from discreet.loss.contour import Kind
-from discreet.studies import find, printed, tables
+from discreet.studies import command, find, printed, tables
 from discreet.studies.answer import picture_of
 from discreet.studies.tables import Cut
 

@@ -16,10 +16,11 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from importlib.metadata import version
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from discreet.accounting.envelope import envelope
 from discreet.accounting.overall import Account, account, portfolio
+from discreet.accounting.questions import People, Relation
 from discreet.budget.claims import AnswerKind
 from discreet.budget.neighbours import RELATIONS, CaseLabel, Cases, Neighbours, cases, joint_cases
 from discreet.budget.release import Release
@@ -30,6 +31,7 @@ from discreet.loss.values import read_probabilities
 from discreet.noise import Noise
 from discreet.noise.capabilities import require
 from discreet.numbers import Exact, Interval, decimal, fraction, share, shown, whole
+from discreet.questions import Option
 
 FORMAT: Final = "discreet certificate 2"
 FORMAT_WITHOUT_SCOPE: Final = "discreet certificate 1"
@@ -168,12 +170,16 @@ class Certificate:
         cls,
         releases: Sequence[Release],
         *,
-        epsilon: Exact | None = None,
-        delta: Exact | None = None,
-        alpha: Exact | None = None,
-        beta: Exact | None = None,
-        neighbours: Neighbours | None = None,
-        people: int = 1,
+        epsilon: Annotated[
+            Exact | None, Option("The epsilon that is claimed.", "E", reads=str | None)
+        ] = None,
+        delta: Annotated[Exact | None, Option("The delta that is claimed.", "D", reads=str | None)] = None,
+        alpha: Annotated[Exact | None, Option("The type I error of a test.", "A", reads=str | None)] = None,
+        beta: Annotated[
+            Exact | None, Option("The least type II error that is claimed for it.", "B", reads=str | None)
+        ] = None,
+        neighbours: Relation = None,
+        people: People = 1,
         main_path: bool = False,
     ) -> Certificate:
         """A statement without proof: a release is (epsilon, delta)-private, or beta is the least at alpha.

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable
+from functools import cache
 from importlib import import_module
 from typing import ParamSpec, TypeVar
 
 from discreet import answers
 from discreet.answers.answer import Answer
 from discreet.errors import InputError
+from discreet.guests import load_answers
 
 P = ParamSpec("P")
 Described = TypeVar("Described", bound=Callable[..., Answer])
@@ -38,10 +40,17 @@ def describe(result: object, **options: object) -> Answer:
     discreet.errors.InputError: nothing describes a result of type int
     """
     for known in (False, True):
-        if known:  # those of this package are looked at when the first of them is asked for
-            for module in pkgutil.iter_modules(answers.__path__):
-                import_module(f"discreet.answers.{module.name}")
+        if known:
+            _load_all()
         for base in type(result).__mro__:
             if base in _FUNCTIONS:
                 return _FUNCTIONS[base](result, **options)
     raise InputError(f"nothing describes a result of type {type(result).__name__}")
+
+
+@cache
+def _load_all() -> None:
+    """Load what describes the results of this package and of guests, when the first of them is asked for."""
+    for module in pkgutil.iter_modules(answers.__path__):
+        import_module(f"discreet.answers.{module.name}")
+    load_answers()

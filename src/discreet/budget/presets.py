@@ -1,4 +1,4 @@
-"""Releases by name: the presets that come with the package, and files."""
+"""Releases by name: presets, which come with this package or with others, and files."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from discreet.errors import InputError
 from discreet.numbers import shown
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
     from importlib.resources.abc import Traversable
 
 
 ALIASES = {"dhc-2020": "dhc-2020-persons", "pl94-2020": "pl94-2020-persons"}
 """Short names of presets."""
+
+GROUP = "discreet.presets"
+"""The entry points of other packages: the name of a preset, and a function that returns the release."""
 
 IN_A_FOLDER = ("release.toml", "release.NOT-PRIVATE.toml")
 """The release in a directory, such as one that `measure` wrote."""
@@ -30,9 +34,7 @@ def preset_names() -> tuple[str, ...]:
     >>> "dhc-2020-persons" in preset_names()
     True
     """
-    return tuple(
-        sorted(item.name.removesuffix(".toml") for item in _folder().iterdir() if item.name.endswith(".toml"))
-    )
+    return tuple(sorted({*_own_names(), *_of_others()}))
 
 
 def preset_titles() -> dict[str, str]:
@@ -55,11 +57,11 @@ def load(name_or_path: str | os.PathLike[str]) -> Release:
 `discreet presets` lists all names
     """
     if isinstance(name_or_path, str):
-        if name_or_path in ALIASES or name_or_path in preset_names():
+        if _is_preset(name_or_path):
             return load_preset(name_or_path)
         if not _looks_like_file(name_or_path):
             name = name_or_path.strip().lower().replace("_", "-")
-            if name in ALIASES or name in preset_names():
+            if _is_preset(name):
                 return load_preset(name)
             raise _unknown(f"{shown(name_or_path)} is neither a preset nor a file", name_or_path)
     return load_file(name_or_path)
@@ -72,7 +74,7 @@ def load_preset(name: str) -> Release:
     True
     """
     full = ALIASES.get(name, name)
-    if full not in preset_names():
+    if not _is_preset(full):
         raise _unknown(f"there is no preset {shown(name)}", name)
     return _read_preset(full)
 
@@ -111,8 +113,39 @@ def load_attributes(path: str | os.PathLike[str]) -> Attributes:
 
 @cache
 def _read_preset(name: str) -> Release:
+    if name not in _own_names():
+        return _preset_of_others(name)
     text = (_folder() / f"{name}.toml").read_text(encoding="utf-8")
     return Release.from_toml(text, where=f"preset {name}")
+
+
+def _preset_of_others(name: str) -> Release:
+    release = _of_others()[name].load()()
+    if not isinstance(release, Release):
+        raise InputError(f"preset {name}: {_of_others()[name].value} returns no Release")
+    return release
+
+
+def _is_preset(name: str) -> bool:
+    return name in ALIASES or name in _own_names() or name in _of_others()
+
+
+@cache
+def _own_names() -> tuple[str, ...]:
+    files = (item.name for item in _folder().iterdir())
+    return tuple(name.removesuffix(".toml") for name in files if name.endswith(".toml"))
+
+
+@cache
+def _of_others() -> dict[str, EntryPoint]:
+    """Return the presets of other packages; none may take the place of one that is here."""
+    from importlib.metadata import entry_points
+
+    found = {point.name: point for point in entry_points(group=GROUP)}
+    if taken := found.keys() & {*_own_names(), *ALIASES}:
+        name = min(taken)
+        raise InputError(f"{found[name].value} brings the preset {name!r}, which exists already")
+    return found
 
 
 @cache

@@ -14,9 +14,10 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
-from typing import Literal
+from typing import Annotated, Literal
 
 from discreet.budget import Neighbours
+from discreet.cellkey.check import ALPHAS, Alphas, Deltas, Epsilons, KeySource, Prior
 from discreet.cellkey.families import CellFamily
 from discreet.cellkey.joint import JointLaws
 from discreet.cellkey.lattice import blocks, rank
@@ -25,8 +26,9 @@ from discreet.cellkey.table import Keying, PerturbationTable
 from discreet.cellkey.two_laws import TwoLaws, certain_together, exp_interval, together
 from discreet.errors import InputError
 from discreet.faces import Displayed
-from discreet.numbers import Exact, Interval, fraction, read_delta, share
+from discreet.numbers import Interval, fraction, read_delta, share
 from discreet.numbers import prior as read_prior
+from discreet.questions import Option, repeated_option
 
 Method = Literal["published exactly", "product", "joint", "revealed"]
 """How a case was accounted: a cell without noise tells all; independent cells; the joint law; a bound."""
@@ -142,14 +144,26 @@ def account_cells(
     table: PerturbationTable,
     cells: CellFamily,
     *,
-    neighbours: Neighbours = "unbounded",
-    keying: Keying = "records",
-    least: int = 0,
-    published: Sequence[str] = (),
-    epsilons: Sequence[Exact] = (1,),
-    deltas: Sequence[Exact] = (),
-    alphas: Sequence[Exact] = ("0.01", "0.05", "0.1"),
-    prior: Exact = "1/2",
+    neighbours: Annotated[
+        Neighbours,
+        Option(
+            "unbounded (default): a record is added or removed; bounded: one is replaced by another.",
+            "bounded|unbounded",
+        ),
+    ] = "unbounded",
+    keying: KeySource = "records",
+    least: Annotated[
+        int,
+        Option("Consider data with at least this many in every group besides the record. Default: 0.", "N"),
+    ] = 0,
+    published: Annotated[
+        Sequence[str],
+        repeated_option("A cell that is published without noise; may be repeated.", "CELL", "published"),
+    ] = (),
+    epsilons: Epsilons = (1,),
+    deltas: Deltas = (),
+    alphas: Alphas = ALPHAS,
+    prior: Prior = "1/2",
 ) -> CellAccount:
     """Return what cells that are published together cost one person.
 

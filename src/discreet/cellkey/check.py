@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
+from typing import Annotated
 
 from discreet.cellkey.table import Keying, Law, PerturbationRow, PerturbationTable
 from discreet.cellkey.two_laws import TwoLaws
@@ -17,6 +18,7 @@ from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.numbers import Exact, Interval, fraction, read_delta, share
 from discreet.numbers import prior as read_prior
+from discreet.questions import Option, repeated_option
 
 NEAR = Fraction(1, 10**6)
 """How far a mean may be from 0, or a stated sum from 1, and still be rounding."""
@@ -155,14 +157,37 @@ class PerturbationCheck(Displayed):
         return tuple(step.count for step in self.steps if step.certain == 1)
 
 
+Epsilons = Annotated[
+    Sequence[Exact],
+    repeated_option("Delta at this epsilon; may be repeated. Default: 1.", "E", "epsilon"),
+]
+Deltas = Annotated[Sequence[Exact], repeated_option("Epsilon at this delta; may be repeated.", "D", "delta")]
+Alphas = Annotated[
+    Sequence[Exact],
+    repeated_option("Type I error of a test; may be repeated. Default: 0.01, 0.05 and 0.1.", "A", "alpha"),
+]
+Prior = Annotated[
+    Exact, Option("The adversary's chance that the record is there. Default: 1/2.", "P", reads=str)
+]
+KeySource = Annotated[
+    Keying,
+    Option(
+        "The key of a cell: the sum of its records' keys (default), or a pseudorandom function of a "
+        "secret and its definition.",
+        "records|definition",
+    ),
+]
+ALPHAS = ("0.01", "0.05", "0.1")
+
+
 def check_table(
     table: PerturbationTable,
     *,
-    epsilons: Sequence[Exact] = (1,),
-    deltas: Sequence[Exact] = (),
-    alphas: Sequence[Exact] = ("0.01", "0.05", "0.1"),
-    prior: Exact = "1/2",
-    keying: Keying = "records",
+    epsilons: Epsilons = (1,),
+    deltas: Deltas = (),
+    alphas: Alphas = ALPHAS,
+    prior: Prior = "1/2",
+    keying: KeySource = "records",
 ) -> PerturbationCheck:
     """Return whether a table keeps its rules, and what one cell costs one person.
 

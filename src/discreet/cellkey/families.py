@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from pathlib import Path
+from typing import Annotated
 
 from discreet.errors import InputError
 from discreet.numbers import whole
+from discreet.questions import Option
 from discreet.tables import TableSource, read_table
 
 MOST_CELLS = 20_000
@@ -68,7 +71,21 @@ class CellFamily:
         return replace(self, cells=tuple(first.values()), members=tuple(first))
 
 
-def read_cells(source: TableSource, *, everybody: bool = False) -> CellFamily:
+def read_cells(
+    source: Annotated[
+        TableSource,
+        Option(
+            "The cells: columns cell and group, a line for each group of records in a cell; and maybe count.",
+            "FILE",
+            each="cells",
+            reads=Path | None,
+        ),
+    ],
+    *,
+    everybody: Annotated[
+        bool, Option("With --cells: everybody is in one of the cells; matters where records are replaced.")
+    ] = False,
+) -> CellFamily:
     """Return the family of cells in a file: columns `cell` and `group`, and maybe `count`.
 
     `everybody` says that everybody is in one of the cells.
@@ -116,7 +133,16 @@ def read_cells(source: TableSource, *, everybody: bool = False) -> CellFamily:
     )
 
 
-def hypercube(attributes: Mapping[str, int | Sequence[str]]) -> CellFamily:
+def hypercube(
+    attributes: Annotated[
+        Mapping[str, int | Sequence[str]],
+        Option(
+            "Instead: all margins of a hypercube, with the number of values of each.",
+            "NAME=N,...",
+            reads=str | None,
+        ),
+    ],
+) -> CellFamily:
     """Return all margins of a hypercube: a cell for each choice of values, or all, of every attribute.
 
     An attribute is given by its values, or by their number. Every record has one of them, so that the cells

@@ -13,6 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
+from typing import Annotated
 
 from discreet.cellkey.table import (
     BYTES,
@@ -23,6 +24,7 @@ from discreet.cellkey.table import (
 )
 from discreet.errors import InputError
 from discreet.numbers import fraction, shown, whole
+from discreet.questions import Option
 from discreet.tables import Problems, TableSource, Words, open_table, read_table
 
 PTABLE = ("i", "v", "p_int_ub")
@@ -35,7 +37,13 @@ MOST_COUNTS = 100_000
 
 
 def read_perturbation_table(
-    source: TableSource, *, big_n: int | None = None, small_n: int | None = None
+    source: TableSource,
+    *,
+    big_n: Annotated[int | None, Option("With a table of the ABS: keys are below this prime.", "N")] = None,
+    small_n: Annotated[
+        int | None,
+        Option("With a table of the ABS: this many last columns take turns for large counts.", "N"),
+    ] = None,
 ) -> PerturbationTable:
     """Return the perturbation table of a file, or of a table in memory.
 

@@ -1,8 +1,8 @@
 """The command line: one file a command, thin: parse, call, present. Here: commands and exit statuses.
 
-A command is one module with a cyclopts `app`, and one line in `COMMANDS`. It ends with an answer, with one
-line that says what is wrong, or by a signal (`STATUSES`). With `--json` standard output holds one JSON object
-either way: the answer, or what is wrong.
+A command is a cyclopts `App` in a module, and its lines in `commands.toml` or in a guest's `guest.toml`. It
+ends with an answer, with one line that says what is wrong, or by a signal (`STATUSES`). With `--json`
+standard output holds one JSON object either way: the answer, or what is wrong.
 """
 
 from __future__ import annotations
@@ -19,50 +19,11 @@ from functools import partial
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn, get_args
 
+from discreet.cli.commands import commands_of, unknown_command
 from discreet.errors import DiscreetError, visible
 
 if TYPE_CHECKING:
     from cyclopts import App, Token
-
-COMMANDS = {
-    "account": "What a release costs one person, exactly, beside what zCDP says.",
-    "accuracy": "How accurate the estimates of a release will be, before anything is released.",
-    "calibrate": "How little noise keeps a promise, and what that saves.",
-    "cellkey": "The cell-key method: perturbation tables, and what they cost one person.",
-    "check-records": "All that is wrong with records, and how to read them as they are.",
-    "check-tables": "Microdata or a histogram counted again: does every table agree?",
-    "compare": "Two releases side by side.",
-    "completion": "Completion of commands, options and names, for bash, zsh or fish.",
-    "estimate": "Best estimates of any table and area, with intervals, from noisy measurements.",
-    "example": "The files of an example to start from.",
-    "explain": "What an epsilon means for one person, on one page in plain words.",
-    "ledger": "Make, read and check the ledger of what runs have spent.",
-    "measure": "Add the noise of a release to a table of counts, and record what was spent.",
-    "plan": "The noise that is best for the accuracy of the estimates, and its proof.",
-    "policy": "The rules of an agency: show those in force, check and sign them.",
-    "presets": "The releases that come with the package.",
-    "registry": "An entry of the OpenDP registry of deployments: written from a release, or checked.",
-    "report": "One self-contained page to share: the decision, its numbers with proofs, and figures.",
-    "reproduce": "The papers' tables and figures, recomputed, beside the published values.",
-    "risk": "What can be learned about one person from what is released.",
-    "safetab": "Adaptive private tabulation of detailed race and ethnicity groups.",
-    "schema": "The JSON Schema of what a command prints with --json.",
-    "show": "What a release publishes, and with which noise.",
-    "synth": "A synthetic nation with households, in the files of every census product.",
-    "tabulate": "The exact counts of records for every query at every level.",
-    "verify": "Prove or refute a certificate, or the claim that a release is (epsilon, delta)-private.",
-    "workbench": "Decide with live figures, in the browser.",
-}
-"""Each command is the `app` of the module of its name, but for HOMES, and imported when its command runs."""
-
-HOMES = {
-    "accuracy": "plan:accuracy_app",
-    "check-records": "check_records:app",
-    "check-tables": "check_tables:app",
-    "compare": "account:compare_app",
-    "presets": "show:presets_app",
-}
-"""Commands that stand in the module of another."""
 
 STATUSES = {
     "0": "done; also if the reader of a pipe, such as head, closed it",
@@ -149,8 +110,8 @@ def build_app() -> App:
         version=_version,
         default_parameter=Parameter(negative=(), show_default=False, converter=_converted),
     )
-    for name, help_line in COMMANDS.items():
-        program.command(f"discreet.cli.{HOMES.get(name, f'{name}:app')}", name=name, help=help_line)
+    for command in sorted(commands_of(), key=lambda one: one.name):
+        program.command(command.runs, name=command.name, help=command.help)
     return program
 
 
@@ -184,13 +145,16 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     complain = partial(_complain, as_json="--json" in arguments)
     try:  # loading takes a moment, in which Ctrl-C ends the program as it does later
-        from cyclopts import CycloptsError, UnknownOptionError, UnusedCliTokensError
+        from cyclopts import CycloptsError, UnknownCommandError, UnknownOptionError, UnusedCliTokensError
 
         try:
             build_app()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         except UnusedCliTokensError as error:
             more = ", ".join(map(repr, error.unused_tokens or ()))
             return complain(f"too many values: {more}; an option that takes several is repeated before each")
+        except UnknownCommandError as error:  # whose text would import every command
+            group = " ".join(error.app.name[:1] if error.app else ()).removeprefix("discreet")
+            return complain(unknown_command(*(error.unused_tokens or ())[:1], group=group))
         except UnknownOptionError as error:
             meant = MEANT.get(error.token.keyword or "")
             return complain(f"unknown option {meant}" if meant else str(error))

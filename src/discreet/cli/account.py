@@ -11,6 +11,7 @@ from discreet.answers.quantity import FLOAT_DIGITS
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
+from discreet.release.questions import Unit
 
 if TYPE_CHECKING:
     from discreet.accounting.costs import PrivacyTable
@@ -32,10 +33,7 @@ app = console.command(
 @console.takes(Accounting)
 def account(
     *targets: console.Targets,
-    unit: Annotated[
-        str | None,
-        option("The unit, for a ledger with runs about several; joined by +, they change together.", "UNIT"),
-    ] = None,
+    unit: Annotated[str | None, console.declared(Unit)] = None,
     curve: Annotated[Path | None, option("Write epsilon, exact delta and zCDP's delta.", "FILE.csv")] = None,
     tradeoff: Annotated[Path | None, option("Write alpha, exact f and zCDP's f.", "FILE.csv")] = None,
     plot: Annotated[Path | None, option("Plot both curves, exact and zCDP.", "FILE.svg|png|pdf")] = None,

@@ -11,6 +11,7 @@ from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
 from discreet.numbers import read_delta
+from discreet.risk.questions import Limits
 
 if TYPE_CHECKING:
     from discreet.risk.limits import RiskCalibration
@@ -39,11 +40,8 @@ def calibrate(
     target: console.Plan,
     /,
     *,
+    risk: Annotated[list[str] | None, console.declared(Limits)] = None,
     out: Annotated[Path | None, option("Write the new release.", "NEW.toml")] = None,
-    risk: Annotated[
-        list[str] | None,
-        option("Instead of a promise: a limit on what an adversary gains; may be repeated.", "LIMIT"),
-    ] = None,
     plot: Annotated[Path | None, option("Plot the release before and after.", "FILE.svg|png|pdf")] = None,
     screen: Screen = PLAIN,
     **given: console.Given,

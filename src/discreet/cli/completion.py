@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING, Annotated, Literal, get_args
 from discreet.budget import ALIASES, load_preset, preset_names
 from discreet.cli import build_app, console
 from discreet.cli.console import Screen, option
-from discreet.cli.schema import schema_names
-from discreet.studies import studies
 
 if TYPE_CHECKING:
     from cyclopts.argument import Argument
@@ -91,10 +89,8 @@ def completed_commands() -> Iterator[Completed]:
         options.append(("--help", FLAG, "Show this help."))
         places = [_kind(one) for one in shown if not one.names[0].startswith("-")]
         kind = " ".join(inner) or next(iter(places), FREE)
-        if words == ("reproduce",):
-            kind = " ".join([*(study.name for study in studies()), "all"])
-        elif words == ("schema",):
-            kind = " ".join(dict.fromkeys(word for name in schema_names() for word in name.split()))
+        if offered := console.OFFERED.get(" ".join(words)):
+            kind = " ".join(offered())
         yield Completed(" ".join(words), _line(here.help), tuple(options), kind)
         waiting += [(*words, name) for name in inner]
 

@@ -6,40 +6,35 @@ The files that it writes are checked before the long work, and put in place toge
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import partial, wraps
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Optional, get_args
 
 from cyclopts import App, Parameter
 
-from discreet.accounting import questions as accounting_questions
-from discreet.answers.answer import Answer
-from discreet.answers.quantity import Style
-from discreet.budget import Neighbours, load
-from discreet.budget.presets import IN_A_FOLDER
 from discreet.budget.text_files import STANDARD_INPUT
 from discreet.cli import seconds_so_far
+from discreet.cli.commands import commands_of
 from discreet.errors import DiscreetError, InputError, install_hint, visible
-from discreet.estimation import questions as estimation_questions
 from discreet.files import check_writable, csv_text, write_whole
 from discreet.numbers import fraction, read_delta, whole
 from discreet.questions import Option
-from discreet.release import questions as release_questions
-from discreet.render.json import json_of
-from discreet.render.text import text_of
 
 if TYPE_CHECKING:
+    from discreet.answers import Answer
     from discreet.answers.figure import Picture
-    from discreet.budget import Release
+    from discreet.budget import Neighbours, Release
+    from discreet.release.signing import Key
 
     Content = bytes | str | tuple[Sequence[str], Iterable[Sequence[object]]] | Picture
     Contents = Mapping[str, Content | Callable[[], Content]]
@@ -73,7 +68,8 @@ def option(help: str, metavar: str = "", **more: str | bool) -> Parameter:
 def declared(annotation: object) -> Parameter:
     """Return how an option is shown that a question declares.
 
-    >>> declared(release_questions.Out).metavar
+    >>> from discreet.release.questions import Out
+    >>> declared(Out).metavar
     'DIR'
     """
     found = _option_of(annotation)
@@ -90,35 +86,90 @@ Given = Any
 """What was given for an option, as the question declares it."""
 
 
-def takes(question: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of a question in the place of its `**given`; those that it needs come first.
+@dataclass(frozen=True, slots=True)
+class _Declared:
+    """An option as its owner declares it: its name and type in Python, and how it is shown."""
 
-    An option that is not given is left out, and so has the default of the question.
-    """
-    hints = get_type_hints(question, include_extras=True)
-    shown: list[inspect.Parameter] = []
-    for one in fields(question):
-        annotation = hints[one.name]
-        found = _option_of(annotation)
-        if found is None:
-            continue
-        reads = get_args(annotation)[0] if found.reads is None else found.reads
-        needed = found.needed or (one.default is MISSING and type(None) not in get_args(reads))
+    name: str
+    annotation: object
+    is_needed_in_python: bool
+    is_on: bool
+    """Whether it is a flag that is on unless it is turned off."""
+    option: Option
+
+    @property
+    def is_turned_off(self) -> bool:
+        """Whether the command line has `--no-certify` alone, for a flag `certify` that is on."""
+        return self.is_on and self.option.each.startswith("no-")
+
+    def parameter(self, *, is_signed: bool) -> inspect.Parameter:
+        """Return the parameter of the command; a text that `is_signed` may begin with a minus."""
+        reads = get_args(self.annotation)[0] if self.option.reads is None else self.option.reads
+        needed = self.option.needed or (self.is_needed_in_python and type(None) not in get_args(reads))
         default = inspect.Parameter.empty if needed else None
-        name = Parameter(name=f"--{found.each or one.name.replace('_', '-')}")
+        named = self.option.each or self.name.replace("_", "-")
+        name = Parameter(name=f"--{named}", allow_leading_hyphen=is_signed)
         # where Pydantic is loaded, Cyclopts checks that a default is of the type
         either = reads if needed else Optional[reads]  # noqa: UP045 (made here, not annotated)
-        typed = Annotated[either, declared(annotation), name]  # type: ignore[valid-type]
+        typed = Annotated[either, declared(self.annotation), name]  # type: ignore[valid-type]
         kind = inspect.Parameter.KEYWORD_ONLY
-        shown.append(inspect.Parameter(one.name, kind, default=default, annotation=typed))
+        return inspect.Parameter(self.name, kind, default=default, annotation=typed)
+
+
+class _Unknown:
+    """Stands for a type that a module imports for type checkers alone."""
+
+    def __class_getitem__(cls, _: object) -> type[_Unknown]:
+        return cls
+
+
+class _Names(dict[str, object]):
+    """What names mean in annotations; no option is of an unknown type."""
+
+    def __missing__(self, name: str) -> object:
+        return vars(builtins).get(name, _Unknown)
+
+
+def _declared_by(owner: Callable[..., object]) -> Iterator[_Declared]:
+    """Yield the options that a function has in its parameters, or a question in its fields."""
+    names = _Names(vars(sys.modules[owner.__module__]))
+    for name, one in inspect.signature(owner, eval_str=True, locals=names).parameters.items():
+        found = _option_of(one.annotation)
+        if found is not None:
+            is_needed = one.default is inspect.Parameter.empty
+            yield _Declared(name, one.annotation, is_needed, one.default is True, found)
+
+
+def takes(
+    *owners: Callable[..., object], only: Sequence[str] = (), signed: Sequence[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of its owners in the place of its `**given`; those that it needs come first.
+
+    An owner is a question, or the function in Python that answers one. Where several have an option, the
+    first one declares it. With `only` these are taken alone. An option that is not given is left out, and
+    so has the default of its owner. The texts of those that are `signed` may begin with a minus.
+    """
+    found = {one.name: one for owner in reversed(owners) for one in _declared_by(owner)}
+    order = dict.fromkeys(one.name for owner in owners for one in _declared_by(owner))
+    kept = [name for name in order if name in only or not only]
+    shown = [found[name].parameter(is_signed=name in signed) for name in kept]
     shown.sort(key=lambda one: one.default is not inspect.Parameter.empty)
+    turned_off = [name for name, one in found.items() if one.is_turned_off]
 
     def made(command: Callable[..., None]) -> Callable[..., None]:
-        own = list(inspect.signature(command, eval_str=True).parameters.values())[:-1]
+        *own, _ = inspect.signature(command, eval_str=True).parameters.values()
         options_first = sorted([*own, *shown], key=lambda one: (one.kind, one in own))
-        command.__signature__ = inspect.Signature(options_first)  # type: ignore[attr-defined]
-        command.__annotations__ = {one.name: one.annotation for one in options_first}
-        return command
+
+        @wraps(command)
+        def run(*arguments: Given, **given: Given) -> None:
+            for name in turned_off:
+                if name in given:
+                    given[name] = not given[name]
+            command(*arguments, **given)
+
+        run.__signature__ = inspect.Signature(options_first)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in options_first}
+        return run
 
     return made
 
@@ -128,30 +179,11 @@ Target = Annotated[
     str, option("A preset's name, a TOML file, or a directory with a release.toml or a ledger.")
 ]
 Plan = Annotated[str, option("A preset's name, a TOML file, or a directory with a release.toml.")]
-Relation = Annotated[Neighbours | None, declared(accounting_questions.Relation)]
-Deltas = Annotated[list[str] | None, declared(accounting_questions.Deltas)]
-People = Annotated[int, declared(accounting_questions.People)]
-Accuracy = Annotated[str | None, declared(accounting_questions.Accuracy)]
-Jobs = Annotated[int | None, declared(accounting_questions.Jobs)]
-Children = Annotated[str | None, declared(estimation_questions.Children)]
 Json = Annotated[bool, option("Print one JSON object.")]
 Quiet = Annotated[bool, option("No progress bar and no time.")]
 
-_CHANCE = "The adversary's chance that the target is present, such as 1/2"
-
-Priors = Annotated[list[str], option(f"{_CHANCE} or 1/864; may be repeated.", "P")]
-Prior = Annotated[str, option(f"{_CHANCE}.", "P")]
-Variances = Annotated[list[str] | None, option("Variance of the noise, an exact number.", "V")]
-Rhos = Annotated[
-    list[str] | None,
-    option("Instead of the variance: zCDP's rho with a record added or removed, 1/(2 variance).", "R"),
-]
-Floor = Annotated[bool, option("Negative values were published as zero.")]
-KeyFile = Annotated[Path | None, declared(release_questions.KeyFile)]
-LedgerFile = Annotated[Path | None, declared(release_questions.LedgerFile)]
+Prior = Annotated[str, option("The adversary's chance that the target is present, such as 1/2.", "P")]
 NoLedger = Annotated[bool, option("Spend without a ledger, where there is none: nothing keeps count.")]
-SpendAgain = Annotated[bool, declared(release_questions.SpendAgain)]
-Rehearsal = Annotated[int | None, declared(release_questions.Rehearsal)]
 Csv = Annotated[Path | None, option("Write the numbers.", "FILE.csv")]
 Plot = Annotated[Path | None, option("Plot the numbers.", "FILE.svg|png|pdf")]
 
@@ -171,26 +203,10 @@ def jobs_or_cpus(jobs: int | None) -> int:
     return jobs
 
 
-@Parameter(name="*")
-@dataclass(frozen=True, slots=True)
-class AllPaths:
-    """The options of a command that compares all paths: between whom, and with how many processes."""
-
-    neighbours: Relation = None
-    people: People = 1
-    jobs: Jobs = None
-
-    @property
-    def workers(self) -> int:
-        """The number of processes."""
-        return jobs_or_cpus(self.jobs)
-
-
-ALL_PATHS = AllPaths()
-
-
 def read_release(target: str, neighbours: Neighbours | None = None, unit: str | None = None) -> Release:
     """Return the release of a target; all runs of a ledger, or of one in a directory, are one."""
+    from discreet.budget import load
+
     if ledger := _ledger_at(target):
         from discreet.release import ledger_release
 
@@ -202,6 +218,8 @@ def read_release(target: str, neighbours: Neighbours | None = None, unit: str | 
 
 def read_plan(target: str, command: str) -> Release:
     """Return the release of a target that a command can only use as a plan; a ledger is none."""
+    from discreet.budget import load
+
     if _ledger_at(target):
         raise InputError(
             f"{target} is a ledger, of what was spent; {command} needs a release: a preset's name, a TOML "
@@ -214,6 +232,7 @@ def _ledger_at(target: str) -> str:
     """Return the ledger that is named, or that is in a directory without a release; or nothing."""
     if target in STANDARD_INPUT or not os.path.exists(target):
         return ""
+    from discreet.budget.presets import IN_A_FOLDER
     from discreet.release import is_ledger
     from discreet.release.ledger_file import ledger_in
 
@@ -303,19 +322,23 @@ def _folded(line: str) -> str:
     return "\n".join(made)
 
 
+OFFERED: dict[str, Callable[[], Iterable[str]]] = {}
+"""By command: the words that completion offers after it, where its declaration does not say them."""
+
+
 def command(
     name: str,
     usage: str,
     *examples: str,
     tries: Sequence[str] = (),
-    help: str | None = None,
     note: str = "",
-    group: App | None = None,
+    offers: Callable[[], Iterable[str]] | None = None,
 ) -> App:
-    """Return a command of the program, or of a group of commands: its usage, and examples of its arguments.
+    """Return a command of the program, or a group of commands: its usage, and examples of its arguments.
 
-    The help ends with what runs as it stands: `tries`, whole commands that begin in an empty directory, or
-    else the last example.
+    What it is for stands in the table of commands, and so do the commands of a group. The help ends with what
+    runs as it stands: `tries`, whole commands that begin in an empty directory, or else the last example.
+    Completion asks `offers` for words that may follow the command.
 
     >>> print(command("presets", "[OPTIONS]", "--json").help_epilogue)
     Example:
@@ -333,9 +356,11 @@ def command(
         if lines
     )
     usage = f"Usage: discreet {name} {usage}".rstrip()
-    made = App(name=name.split()[-1], help=help, usage=usage, help_epilogue=note + shown)
-    if group is not None:
-        group.command(made)
+    made = App(name=name.split()[-1], usage=usage, help_epilogue=note + shown)
+    for inner in commands_of(name):
+        made.command(inner.runs, name=inner.name.split()[-1], help=inner.help)
+    if offers is not None:
+        OFFERED[name] = offers
     return made
 
 
@@ -347,6 +372,7 @@ def command(
 class Screen:
     """How a command shows its result: the two options that most commands have.
 
+    >>> from discreet.answers import Answer
     >>> Screen(json=True).tell(Answer("one count", {"epsilon": 1.5}, ("The exact epsilon is 1.5.",)))
     {
       "epsilon": 1.5
@@ -408,9 +434,14 @@ class Screen:
         """Write an answer as JSON, with the seconds it took if `timed`, or as text and the time beside it."""
         seconds = seconds_so_far()
         if self.json:
+            from discreet.render.json import json_of
+
             more = {"seconds": round(seconds, 3)} if timed else {}
             write(f"{json_of(answer, **more)}\n")
             return
+        from discreet.answers import Style
+        from discreet.render.text import text_of
+
         for text in text_of(answer):
             write(f"{text}\n")
         if not self.quiet:
@@ -430,6 +461,22 @@ def write(text: str) -> None:
         raise
     except OSError as error:
         raise DiscreetError(f"the output cannot be written: {error.strerror}") from None
+
+
+@contextmanager
+def key_of(file: Path) -> Iterator[Key]:
+    """Give the key of a file, which is made if it does not exist; not if what it is for fails."""
+    from discreet.release.signing import new_key, read_key
+
+    made = not file.exists()
+    signer = new_key(file) if made else read_key(file)
+    assert signer is not None
+    try:
+        yield signer
+    except DiscreetError:
+        if made:
+            file.unlink()
+        raise
 
 
 def need_tables(command: str) -> None:
@@ -466,6 +513,8 @@ class Outputs:
             raise InputError(f"{option} is {path}; its name must end in {choice}")
         if path.resolve() in self.planned.values():
             raise InputError(f"{option} is {path}, which another option names too")
+        from discreet.budget.presets import IN_A_FOLDER
+
         sources = [Path(source), *(Path(source, name) for name in IN_A_FOLDER)] if source else []
         if path.resolve() in [one.resolve() for one in sources]:
             raise InputError(f"{option} is {path}, the release that is read; choose another name")

@@ -11,19 +11,29 @@ from cyclopts import Parameter
 from discreet.answers.answer import Answer, Paragraph, Part
 from discreet.cli import console
 from discreet.cli.console import Screen, option
-from discreet.errors import DiscreetError, InputError
+from discreet.errors import InputError
 from discreet.numbers import read_delta
+from discreet.release.audit import check_ledger
+from discreet.release.composition import ledger_costs
+from discreet.release.ledger import FORMAT
+from discreet.release.ledger_file import (
+    change_total,
+    create_ledger,
+    ledger_in,
+    read_ledger,
+    sign_ledger,
+    upgrade_ledger,
+    witness_ledger,
+)
+from discreet.release.signing import read_key
+from discreet.release.total import Total
 
 if TYPE_CHECKING:
     from cyclopts import Token
 
-    from discreet.release import Total
-
 
 def _in_directory(kind: type, tokens: Sequence[Token]) -> Path:
     """Return the file of a ledger; a directory stands for the one in it."""
-    from discreet.release.ledger_file import ledger_in
-
     return ledger_in(tokens[0].value)
 
 
@@ -41,36 +51,27 @@ app = console.command(
     "check discreet-ledger.json published/",
     tries=(_NEW, _WHY, "ledger show ledger.json"),
 )
-new_app = console.command("ledger new", "PATH [OPTIONS]", tries=[_NEW], group=app)
-total_app = console.command(
-    "ledger total", "PATH TOTAL --reason TEXT [OPTIONS]", tries=[_NEW, _WHY], group=app
-)
-show_app = console.command(
-    "ledger show", "PATH [OPTIONS]", tries=[_NEW, "ledger show ledger.json"], group=app
-)
+new_app = console.command("ledger new", "PATH [OPTIONS]", tries=[_NEW])
+total_app = console.command("ledger total", "PATH TOTAL --reason TEXT [OPTIONS]", tries=[_NEW, _WHY])
+show_app = console.command("ledger show", "PATH [OPTIONS]", tries=[_NEW, "ledger show ledger.json"])
 check_app = console.command(
     "ledger check",
     "PATH [DIR ...] [OPTIONS]",
     "discreet-ledger.json published/",
     tries=[_NEW, "ledger check ledger.json"],
-    group=app,
 )
 sign_app = console.command(
     "ledger sign",
     "PATH --key FILE [OPTIONS]",
     tries=[_NEW, "ledger sign ledger.json --key ledger.key"],
-    group=app,
 )
 witness_app = console.command(
     "ledger witness",
     "PATH [WITNESS] [OPTIONS]",
     tries=[_NEW, "ledger witness ledger.json --to witness.txt", "ledger witness ledger.json"],
-    group=app,
 )
 
-upgrade_app = console.command(
-    "ledger upgrade", "PATH [OPTIONS]", tries=[_NEW, "ledger upgrade ledger.json"], group=app
-)
+upgrade_app = console.command("ledger upgrade", "PATH [OPTIONS]", tries=[_NEW, "ledger upgrade ledger.json"])
 
 
 def _tell(path: Path, record: Mapping[str, object], said: Sequence[Part], *, json: bool) -> None:
@@ -79,24 +80,10 @@ def _tell(path: Path, record: Mapping[str, object], said: Sequence[Part], *, jso
 
 
 @new_app.default
-def new(
-    path: File,
-    /,
-    *,
-    total: Annotated[
-        list[str] | None,
-        option(
-            "The most that all runs together may spend, such as person:bounded:3/2 or "
-            "person:bounded:20@1e-10; may be repeated.",
-            "UNIT:NEIGHBOURS:LIMIT",
-        ),
-    ] = None,
-    json: console.Json = False,
-) -> None:
+@console.takes(create_ledger)
+def new(path: File, /, *, json: console.Json = False, **given: console.Given) -> None:
     """Make a ledger that runs share, readable by its owner only."""
-    from discreet.release import create_ledger
-
-    ledger = create_ledger(path, [_total(text, "--total") for text in total or ()])
+    ledger = create_ledger(path, [_total(text, "--total") for text in given.get("totals", ())])
     text = f"{path}: a new ledger without totals: nothing limits what runs spend."
     if ledger.totals:
         text = f"{path}: a new ledger. All runs together may spend at most"
@@ -105,89 +92,62 @@ def new(
 
 
 @total_app.default
+@console.takes(change_total)
 def total(
     path: File,
     total: Annotated[str, option("Such as person:bounded:3/2 or person:bounded:20@1e-10.")],
     /,
     *,
-    reason: Annotated[str, option("Why; the ledger keeps it.", "TEXT")],
-    key: console.KeyFile = None,
     json: console.Json = False,
+    **given: console.Given,
 ) -> None:
     """Declare or change a total; the change and its reason are an entry of the ledger."""
-    from discreet.release import change_total, read_key
-
-    declared = _total(total, "the total")
-    change_total(path, declared, reason, key=read_key(key))
+    declared, reason = _total(total, "the total"), given["reason"]
+    change_total(path, declared, reason, key=read_key(given.get("key")))
     said = [f"{path}: all runs together may now spend at most", f"  on one {declared}"]
     _tell(path, {"total": declared.document(), "reason": reason}, [*map(Paragraph, said)], json=json)
 
 
 @show_app.default
-def show_runs(
-    path: File,
-    /,
-    *,
-    delta: Annotated[str, option("The delta of the epsilon. Default: 1e-10.", "D")] = "1e-10",
-    json: console.Json = False,
-) -> None:
+@console.takes(ledger_costs)
+def show_runs(path: File, /, *, json: console.Json = False, **given: console.Given) -> None:
     """What runs have spent, in rho and in exact epsilon, and what is left of the totals."""
     from discreet.answers.ledger import ledger_answer
-    from discreet.release import read_ledger
-    from discreet.release.composition import ledger_costs
 
-    at = read_delta(delta)
-    found = ledger_costs(read_ledger(path), delta=at)
+    if "delta" in given:
+        given["delta"] = read_delta(given["delta"])
+    found = ledger_costs(read_ledger(path), **given)
     Screen(json=json, quiet=True).tell(ledger_answer(found, file=path))
 
 
 @check_app.default
+@console.takes(check_ledger)
 def check(
     path: File,
     outputs: Annotated[list[Path] | None, option("Outputs of runs, or directories of them.")] = None,
     /,
     *,
-    witness: Annotated[
-        str | None, option("What `discreet ledger witness` printed earlier.", "WITNESS")
-    ] = None,
-    key: Annotated[str | None, option("The public key that entries must be signed with.", "HEX")] = None,
     json: console.Json = False,
+    **given: console.Given,
 ) -> None:
     """Check that totals, spending, hashes and outputs agree; status 2 if they do not."""
     from discreet.answers.ledger import ledger_check_answer
-    from discreet.release import check_ledger
 
-    found = check_ledger(path, outputs or (), witness=witness, key=key)
+    found = check_ledger(path, outputs or (), **given)
     Screen(json=json, quiet=True).tell(ledger_check_answer(found, file=path))
     if not found.sound:
         raise SystemExit(2)
 
 
 @sign_app.default
-def sign(
-    path: File,
-    /,
-    *,
-    key: Annotated[Path, option("The key's file; it is made if it does not exist.", "FILE")],
-    old_key: Annotated[
-        Path | None, option("The file of the current key, if the ledger is signed.", "FILE")
-    ] = None,
-    json: console.Json = False,
-) -> None:
+@console.takes(sign_ledger)
+def sign(path: File, /, *, json: console.Json = False, **given: console.Given) -> None:
     """Sign the ledger: from here on every entry needs the key."""
-    from discreet.release import new_key, read_key, read_ledger, sign_ledger
-
+    key: Path = given["key"]
     read_ledger(path)  # no key is made for a ledger that cannot be used
-    old = None if old_key is None else read_key(old_key)
-    made = not key.exists()
-    signer = new_key(key) if made else read_key(key)
-    assert signer is not None
-    try:
+    old = None if "old_key" not in given else read_key(given["old_key"])
+    with console.key_of(key) as signer:
         sign_ledger(path, signer, old_key=old)
-    except DiscreetError:
-        if made:
-            key.unlink()
-        raise
     said = (
         f"{path}: signed from here on; runs need --key {key}.",
         f"Public key, to be kept elsewhere for `discreet ledger check --key`: {signer.public}",
@@ -196,20 +156,17 @@ def sign(
 
 
 @witness_app.default
+@console.takes(witness_ledger)
 def witness(
     path: File,
     witness: Annotated[str | None, option("A witness printed earlier, to check.")] = None,
     /,
     *,
-    to: Annotated[
-        Path | None,
-        option("Start a witness in this new file, which runs add to if a policy names it.", "FILE"),
-    ] = None,
     json: console.Json = False,
+    **given: console.Given,
 ) -> None:
     """Print a short head to keep elsewhere, or check that the ledger continues from one (status 2 if not)."""
-    from discreet.release import read_ledger, witness_ledger
-
+    to: Path | None = given.get("to")
     if to is not None and witness is not None:
         raise InputError("give a witness to check, or --to to start one, not both")
     if to is not None:
@@ -230,14 +187,12 @@ def witness(
 
 
 @upgrade_app.default
-def upgrade(path: File, /, *, key: console.KeyFile = None, json: console.Json = False) -> None:
+@console.takes(upgrade_ledger)
+def upgrade(path: File, /, *, json: console.Json = False, **given: console.Given) -> None:
     """Write a ledger of an earlier version in the present format; entries stay, and a signed head is new."""
-    from discreet.release import read_key, read_ledger, upgrade_ledger
-    from discreet.release.ledger import FORMAT
-
     before = read_ledger(path)
     done = before.format != FORMAT
-    ledger = upgrade_ledger(path, key=read_key(key)) if done else before
+    ledger = upgrade_ledger(path, key=read_key(given.get("key"))) if done else before
     text = f"{path}: has the format {ledger.format!r} already; nothing was changed."
     if done:
         text = f"{path}: from {before.format!r} to {ledger.format!r}; its runs and heads are as they were."
@@ -247,8 +202,6 @@ def upgrade(path: File, /, *, key: console.KeyFile = None, json: console.Json = 
 
 def _total(text: str, name: str) -> Total:
     """Read UNIT:NEIGHBOURS:RHO or UNIT:NEIGHBOURS:EPSILON@DELTA."""
-    from discreet.release import Total
-
     parts = [part.strip() for part in text.split(":")]
     if len(parts) != 3:
         raise InputError(f"{name} is {text!r}; it must be {_TOTAL}, such as person:bounded:3/2")

@@ -1,8 +1,7 @@
-"""`discreet accuracy` and `plan`: how accurate estimates will be, and the noise that is best for them."""
+"""`discreet plan`: the noise that is best for the estimates."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -80,50 +79,6 @@ def _children(levels: list[str], found: list[float] | Tree | None) -> list[float
         for place in range(len(levels))
     ]
     return [below / above for above, below in pairwise(units)]
-
-
-# -- accuracy ----------------------------------------------------------------------------------------------
-
-accuracy_app = console.command(
-    "accuracy",
-    "RELEASE [--tree N,N,...|FILE] [OPTIONS]",
-    "pl94-2020",
-    "release.toml --tree 16,25 --plot accuracy.svg",
-    "release.toml --tree 16,25 --tables --people 40",
-    tries=(console.SURVEY, "accuracy survey --tree survey/units.csv"),
-)
-
-
-@accuracy_app.default
-def accuracy(
-    target: console.Target,
-    /,
-    *,
-    tree: console.Children = None,
-    tables: Annotated[
-        bool, option("Also simulate printed whole numbers, from synthetic counts; may take minutes.")
-    ] = False,
-    people: Annotated[
-        float | None, option("With tables: people in a lowest area on average. Default: 40.", "N")
-    ] = None,
-    seed: Annotated[int, option("With tables: draw other synthetic counts. Default: 0.", "SEED")] = 0,
-    plot: Annotated[
-        Path | None,
-        option("Plot a heat map of levels and queries, or with tables their errors.", "FILE.svg|png|pdf"),
-    ] = None,
-    screen: Screen = PLAIN,
-) -> None:
-    """Work out how accurate the estimates of a release will be, for every query at every level."""
-    outputs = Outputs(plot=plot)
-    from discreet.answers.accuracy import accuracy_answer
-    from discreet.estimation import accuracy as find
-
-    release = console.read_release(target)
-    with screen.working("Simulating") if tables else nullcontext():
-        found = find(release, tree=read_tree_option(tree, release), tables=tables, people=people, seed=seed)
-    answer = accuracy_answer(found)
-    outputs.write({"--plot": answer.figures["printed" if tables else "accuracy"]})
-    screen.tell(answer)
 
 
 def read_tree_option(text: str | None, release: Release) -> list[float] | Tree | None:

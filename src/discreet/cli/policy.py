@@ -8,6 +8,8 @@ from typing import Annotated
 from discreet.answers.answer import Answer
 from discreet.cli import console
 from discreet.cli.console import Screen, option
+from discreet.release.policy import sign_policy, signature_file
+from discreet.release.policy_review import review_policy, rules_in_force
 
 File = Annotated[Path, option("The policy's file.")]
 
@@ -25,43 +27,39 @@ show_app = console.command(
     "policy show",
     "DATA [OPTIONS]",
     tries=(console.SURVEY, "policy show survey/records.csv"),
-    group=app,
 )
 check_app = console.command(
     "policy check",
     "PATH [OPTIONS]",
     "data/discreet-policy.toml",
     tries=(_WRITTEN, f"policy check {_FILE}"),
-    group=app,
 )
 sign_app = console.command(
     "policy sign",
     "PATH --key FILE [OPTIONS]",
     tries=(_WRITTEN, f"policy sign {_FILE} --key policy.key"),
-    group=app,
 )
 
 
 @show_app.default
+@console.takes(rules_in_force)
 def show_rules(
     data: Annotated[Path, option("The input of a run: a file or a directory.")],
     /,
     *,
-    ledger: Annotated[Path | None, option("The ledger that the run would name.", "FILE")] = None,
     json: console.Json = False,
+    **given: console.Given,
 ) -> None:
     """The rules that bind runs on some data, and what refuses one now."""
     from discreet.answers.policy import in_force_answer
-    from discreet.release.policy_review import rules_in_force
 
-    Screen(json=json, quiet=True).tell(in_force_answer(rules_in_force(data, ledger=ledger)))
+    Screen(json=json, quiet=True).tell(in_force_answer(rules_in_force(data, **given)))
 
 
 @check_app.default
 def check_rules(path: File, /, *, json: console.Json = False) -> None:
     """Check a policy, its signature, its ledger and its witness; status 2 if there is any problem."""
     from discreet.answers.policy import policy_review_answer
-    from discreet.release.policy_review import review_policy
 
     found = review_policy(path)
     Screen(json=json, quiet=True).tell(policy_review_answer(found))
@@ -70,27 +68,11 @@ def check_rules(path: File, /, *, json: console.Json = False) -> None:
 
 
 @sign_app.default
-def sign_rules(
-    path: File,
-    /,
-    *,
-    key: Annotated[Path, option("The key's file; it is made if it does not exist.", "FILE")],
-    json: console.Json = False,
-) -> None:
+@console.takes(sign_policy)
+def sign_rules(path: File, /, *, json: console.Json = False, **given: console.Given) -> None:
     """Sign a policy, in a file beside it."""
-    from discreet.errors import DiscreetError
-    from discreet.release.policy import sign_policy, signature_file
-    from discreet.release.signing import new_key, read_key
-
-    made = not key.exists()
-    signer = new_key(key) if made else read_key(key)
-    assert signer is not None
-    try:
+    with console.key_of(given["key"]) as signer:
         sign_policy(path, signer)
-    except DiscreetError:
-        if made:
-            key.unlink()
-        raise
     said = (
         f"{path}: signed, in {signature_file(path).name}. After each change it must be signed again.",
         f"Public key, for DISCREET_POLICY_KEY or /etc/discreet/policy-key.pub: {signer.public}",

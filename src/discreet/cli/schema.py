@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json as encoding
 from collections.abc import Mapping
-from importlib.resources import files
 from typing import Annotated
 
 from discreet.answers.answer import Answer, Bullets
+from discreet.answers.objects.program import ErrorKeys
 from discreet.budget.toml import hint
 from discreet.cli import console
+from discreet.cli.commands import all_commands
 from discreet.cli.console import Screen, option
 from discreet.errors import InputError
+from discreet.guests import loaded
+from discreet.render.schema import schema_of_type
 
 app = console.command(
     "schema",
@@ -19,6 +22,7 @@ app = console.command(
     "risk single",
     "error",
     "account",
+    offers=lambda: dict.fromkeys(word for name in schema_names() for word in name.split()),
 )
 
 
@@ -42,8 +46,7 @@ def schema_names() -> tuple[str, ...]:
     >>> "risk single" in schema_names(), "error" in schema_names()
     (True, True)
     """
-    found = (item.name for item in (files("discreet.cli") / "schemas").iterdir())
-    return tuple(sorted(name.removesuffix(".json") for name in found if name.endswith(".json")))
+    return tuple(sorted({name for name, command in all_commands().items() if command.prints} | {"error"}))
 
 
 def schema_of(name: str) -> Mapping[str, object]:
@@ -59,6 +62,8 @@ lists all
     if name not in schema_names():
         near = hint(name, schema_names()) or ";"
         raise InputError(f"there is no schema of {name!r}{near} `discreet schema` lists all")
-    text = (files("discreet.cli") / "schemas" / f"{name}.json").read_text(encoding="utf-8")
-    found: Mapping[str, object] = encoding.loads(text)
-    return found
+    if name == "error":
+        said = "What is wrong, in place of an answer, and the exit status."
+        return schema_of_type(ErrorKeys, title="An error of discreet", description=said)
+    command = all_commands()[name]
+    return schema_of_type(loaded(command.prints), title=f"discreet {name}", description=command.help)

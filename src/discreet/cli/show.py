@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from discreet.budget import load_preset, preset_names
 from discreet.cli import console
 from discreet.cli.console import Screen, option, write
 from discreet.errors import InputError, visible
@@ -37,6 +36,7 @@ def show(
 def presets(*, json: console.Json = False) -> None:
     """List the presets."""
     from discreet.answers.release import presets_answer
+    from discreet.budget import load_preset, preset_names
 
     answer = presets_answer([load_preset(name) for name in preset_names()])
     Screen(json=json, quiet=True).tell(answer)

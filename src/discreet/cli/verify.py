@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Annotated
 
+from discreet.accounting.certificate import Certificate
+from discreet.accounting.questions import Jobs
 from discreet.budget import ALIASES, preset_names
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, option
@@ -23,26 +24,22 @@ app = console.command(
 
 
 @app.default
+@console.takes(Certificate.claim)
 def verify(
     *targets: Annotated[
         str, option("A certificate, a claim in TOML or JSON, or beside a claim in options a release.")
     ],
-    epsilon: Annotated[str | None, option("The epsilon that is claimed.", "E")] = None,
-    delta: Annotated[str | None, option("The delta that is claimed.", "D")] = None,
-    alpha: Annotated[str | None, option("The type I error of a test.", "A")] = None,
-    beta: Annotated[str | None, option("The least type II error that is claimed for it.", "B")] = None,
-    between: console.AllPaths = console.ALL_PATHS,
+    jobs: Annotated[int | None, console.declared(Jobs)] = None,
     screen: Screen = PLAIN,
+    **claimed: console.Given,
 ) -> None:
     """Prove or refute a number that was handed on, by another method than the one that made it."""
-    from discreet.accounting.certificate import Certificate
     from discreet.accounting.verification import read_statement
     from discreet.accounting.verification import verify as check
     from discreet.answers.verification import verification_answer
 
-    workers, neighbours, people = between.workers, between.neighbours, between.people
-    claimed = {"epsilon": epsilon, "delta": delta, "alpha": alpha, "beta": beta}
-    given = {name for name, value in claimed.items() if value is not None}
+    workers, neighbours = console.jobs_or_cpus(jobs), claimed.get("neighbours")
+    given = claimed.keys() & {"epsilon", "delta", "alpha", "beta"}
     if given and given not in ({"epsilon", "delta"}, {"alpha", "beta"}):
         raise InputError(
             "--epsilon and --delta go together: the claim that a release is (E, D)-private; "
@@ -50,19 +47,18 @@ def verify(
         )
     if given and not targets:
         raise InputError("verify needs a release: a preset's name or a TOML file")
-    if epsilon is not None and delta is not None:
-        console.read_epsilon(epsilon)
-        read_delta(delta)
+    if "epsilon" in given:
+        console.read_epsilon(claimed["epsilon"])
+        read_delta(claimed["delta"])
     if given:
         releases = [console.read_release(target, neighbours) for target in targets]
-        claim = partial(Certificate.claim, releases, neighbours=neighbours)
-        stated = claim(people=people, epsilon=epsilon, delta=delta, alpha=alpha, beta=beta)
+        stated = Certificate.claim(releases, **claimed)
     elif len(targets) != 1:
         raise InputError(
             "verify needs one certificate or claim, or releases together with --epsilon and --delta, or with "
             "--alpha and --beta"
         )
-    elif neighbours is not None or people != 1:
+    elif neighbours is not None or claimed.get("people", 1) != 1:
         raise InputError("a certificate states its own neighbours and people; none can be given beside it")
     elif Path(targets[0]).is_dir() or (
         not Path(targets[0]).exists() and targets[0].strip().lower() in (*preset_names(), *ALIASES)

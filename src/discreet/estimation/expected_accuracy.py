@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from discreet.estimation.linear_algebra import one_algebra_thread
 from discreet.estimation.model import Model, told_by_level
 from discreet.estimation.tree import Floats, Integers, Tree, uniform_tree
 from discreet.faces import Summarised
+from discreet.questions import Option
 
 if TYPE_CHECKING:
     from discreet.estimation.whole.beforehand import PrintedAccuracy
@@ -88,9 +89,13 @@ def accuracy(
     release: Releasable,
     *,
     tree: Sequence[float] | Tree | None = None,
-    tables: bool = False,
-    people: float | None = None,
-    seed: int = 0,
+    tables: Annotated[
+        bool, Option("Also simulate printed whole numbers, from synthetic counts; may take minutes.")
+    ] = False,
+    people: Annotated[
+        float | None, Option("With tables: people in a lowest area on average. Default: 40.", "N")
+    ] = None,
+    seed: Annotated[int, Option("With tables: draw other synthetic counts. Default: 0.", "SEED")] = 0,
 ) -> Accuracy:
     """Return how accurate the estimates of every query at every level will be.
 

@@ -13,12 +13,13 @@ from datetime import date
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from discreet.accounting.certificate import Certificate, strict_json
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
 from discreet.accounting.costs import PrivacyTable, privacy_table
+from discreet.accounting.questions import Deltas, Jobs
 from discreet.budget.release import Release
 from discreet.budget.text_files import read_text_file
 from discreet.budget.toml import hint, parse_toml
@@ -36,7 +37,8 @@ from discreet.interop.registry_fields import (
     registry_fields,
 )
 from discreet.noise import Noise
-from discreet.numbers import Exact, bound, brief, exact_text, fraction, shown
+from discreet.numbers import bound, brief, exact_text, fraction, shown
+from discreet.questions import Option
 from discreet.release.ledger import Ledger
 from discreet.release.spending import spent_epsilon
 
@@ -161,11 +163,16 @@ def facts_template(releases: Sequence[Release]) -> str:
 def registry_entry(
     releases: Sequence[Release],
     *,
-    facts: Mapping[str, object] | None = None,
-    ledger: Ledger | None = None,
-    delta: Sequence[Exact] = DELTAS,
-    certify: bool = False,
-    jobs: int = 1,
+    facts: Annotated[
+        Mapping[str, object] | None,
+        Option("What no release knows, as --template asks it.", "FILE.toml", reads=Path | None),
+    ] = None,
+    ledger: Annotated[
+        Ledger | None, Option("The ledger of the runs that made the release.", "FILE", reads=Path | None)
+    ] = None,
+    delta: Deltas = DELTAS,
+    certify: Annotated[bool, Option("Prove each epsilon, and name its certificate.")] = False,
+    jobs: Jobs = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> RegistryEntry:
     """Return the registry's entry of a release, or of several together, with the facts that are stated.
@@ -418,10 +425,16 @@ def read_schema(path: str | Path) -> dict[str, object]:
 
 
 def review_entry(
-    entry: Mapping[str, object],
+    entry: Annotated[
+        Mapping[str, object],
+        Option("Recompute an entry that exists.", "FILE.yaml|json", each="check", reads=Path | None),
+    ],
     *,
     releases: Sequence[Release] = (),
-    schema: Mapping[str, object] | None = None,
+    schema: Annotated[
+        Mapping[str, object] | None,
+        Option("With --check: the form is that of this schema.", "FILE.yaml|json", reads=Path | None),
+    ] = None,
     where: str = "the entry",
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,

@@ -8,10 +8,12 @@ import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.files import FilePath
+from discreet.questions import Option
 from discreet.release import contents
 from discreet.release.entry import Entry
 from discreet.release.ledger import Ledger
@@ -55,8 +57,10 @@ def check_ledger(
     path: FilePath,
     outputs: Sequence[FilePath] = (),
     *,
-    witness: str | None = None,
-    key: str | None = None,
+    witness: Annotated[
+        str | None, Option("What `discreet ledger witness` printed earlier.", "WITNESS")
+    ] = None,
+    key: Annotated[str | None, Option("The public key that entries must be signed with.", "HEX")] = None,
 ) -> LedgerCheck:
     """Check totals, recorded spending, the hashes of all outputs and what outputs say about the ledger.
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
+from typing import Annotated
 
 from discreet.accounting.comparisons.zcdp import TightZCDP
 from discreet.accounting.overall import Account, account, portfolio
@@ -20,10 +21,12 @@ from discreet.errors import DiscreetError, InputError
 from discreet.faces import Displayed, Summarised
 from discreet.files import FilePath
 from discreet.numbers import Exact, bound, brief, read_delta
+from discreet.questions import Option
 from discreet.release.charges import charged_units, counts_people
 from discreet.release.entry import Entry
 from discreet.release.ledger import Ledger, sum_epsilon
 from discreet.release.ledger_file import read_ledger
+from discreet.release.questions import Unit
 from discreet.release.total import Total
 
 DELTA = Fraction(1, 10**10)
@@ -36,7 +39,10 @@ _UNKNOWN = (
 
 
 def ledger_release(
-    path: FilePath, *, unit: str | None = None, neighbours: Neighbours | None = None
+    path: FilePath,
+    *,
+    unit: Unit = None,
+    neighbours: Neighbours | None = None,
 ) -> Release:
     """Return one release that stands for all runs of a ledger; rehearsals are left out.
 
@@ -205,7 +211,11 @@ class LedgerCosts(Displayed):
     """Units whose cost could not be computed, and why."""
 
 
-def ledger_costs(ledger: Ledger, *, delta: Exact = DELTA) -> LedgerCosts:
+def ledger_costs(
+    ledger: Ledger,
+    *,
+    delta: Annotated[Exact, Option("The delta of the epsilon. Default: 1e-10.", "D", reads=str)] = DELTA,
+) -> LedgerCosts:
     """Return the cost of the runs charged to each unit, and to all units together.
 
     It is that of bounded neighbours where a run was calibrated for them. A cost that cannot be computed, such

@@ -12,9 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Annotated
 
 from discreet.errors import InputError
 from discreet.files import FilePath, check_regular, disk_trouble, whole_file
+from discreet.questions import Option, repeated_option
 from discreet.release.ledger import FORMAT, UNSEALED, Ledger
 from discreet.release.locks import empty_folder, is_own, locked
 from discreet.release.places import folders_of
@@ -136,7 +138,24 @@ def read_text(file: Path) -> str:
 _WRITING = re.compile(r"\.discreet-[0-9a-f]{8}\.tmp")
 
 
-def create_ledger(path: FilePath, totals: Sequence[Total] = ()) -> Ledger:
+SigningKey = Annotated[
+    Key | None,
+    Option("The key file of a signed ledger. Default: DISCREET_LEDGER_KEY.", "FILE", reads=Path | None),
+]
+
+
+def create_ledger(
+    path: FilePath,
+    totals: Annotated[
+        Sequence[Total],
+        repeated_option(
+            "The most that all runs together may spend, such as person:bounded:3/2 or "
+            "person:bounded:20@1e-10; may be repeated.",
+            "UNIT:NEIGHBOURS:LIMIT",
+            "total",
+        ),
+    ] = (),
+) -> Ledger:
     """Make a new ledger, with the totals that its runs may spend together.
 
     >>> from tempfile import TemporaryDirectory
@@ -155,7 +174,13 @@ def create_ledger(path: FilePath, totals: Sequence[Total] = ()) -> Ledger:
     return ledger
 
 
-def change_total(path: FilePath, total: Total, reason: str, *, key: Key | None = None) -> Ledger:
+def change_total(
+    path: FilePath,
+    total: Total,
+    reason: Annotated[str, Option("Why; the ledger keeps it.", "TEXT")],
+    *,
+    key: SigningKey = None,
+) -> Ledger:
     """Declare a total in an existing ledger; it replaces an earlier one for the same unit.
 
     >>> from tempfile import TemporaryDirectory
@@ -168,12 +193,23 @@ def change_total(path: FilePath, total: Total, reason: str, *, key: Key | None =
     return _changed(path, lambda before: before.with_total(total, reason, key), key)
 
 
-def sign_ledger(path: FilePath, key: Key, *, old_key: Key | None = None) -> Ledger:
+def sign_ledger(
+    path: FilePath,
+    key: Annotated[Key, Option("The key's file; it is made if it does not exist.", "FILE", reads=Path)],
+    *,
+    old_key: Annotated[
+        Key | None, Option("The file of the current key, if the ledger is signed.", "FILE", reads=Path | None)
+    ] = None,
+) -> Ledger:
     """Start signing a ledger with a key, or change to another; `old_key` signs the change."""
     return _changed(path, lambda before: before.with_key(key, old_key), key, old_key)
 
 
-def upgrade_ledger(path: FilePath, *, key: Key | None = None) -> Ledger:
+def upgrade_ledger(
+    path: FilePath,
+    *,
+    key: SigningKey = None,
+) -> Ledger:
     """Write a ledger of the format before in the present one: entries and heads stay, a signed one is sealed.
 
     The file is replaced in one step, so a kill leaves one or the other.
@@ -199,7 +235,17 @@ def note_counts(
     return _changed(path, lambda before: before.with_counts(content, at_most, release, key), key)
 
 
-def witness_ledger(path: FilePath, to: FilePath) -> Witness:
+def witness_ledger(
+    path: FilePath,
+    to: Annotated[
+        FilePath,
+        Option(
+            "Start a witness in this new file, which runs add to if a policy names it.",
+            "FILE",
+            reads=Path | None,
+        ),
+    ],
+) -> Witness:
     """Start the witness of a ledger, in a new file, with its head as it is now.
 
     >>> from tempfile import TemporaryDirectory

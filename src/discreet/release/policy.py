@@ -17,12 +17,14 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Annotated
 
 from discreet.budget.toml import FieldError, a_list, a_table, inside, line, located, parse_toml
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.files import FilePath, check_regular, write_whole
 from discreet.numbers import SMALLEST, shown
+from discreet.questions import Option
 from discreet.release.signing import Key, small_order, verified
 from discreet.release.total import Total
 
@@ -334,7 +336,10 @@ def signature_file(path: FilePath) -> Path:
     return place.with_name(f"{place.name}.sig")
 
 
-def sign_policy(path: FilePath, key: Key) -> Policy:
+def sign_policy(
+    path: FilePath,
+    key: Annotated[Key, Option("The key's file; it is made if it does not exist.", "FILE", reads=Path)],
+) -> Policy:
     """Sign a policy, in the file beside it; an earlier signature is replaced."""
     text = _text(Path(path), "policy")
     Policy.from_toml(text, file=path)  # nothing is signed that could not be used

@@ -7,10 +7,12 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 from discreet.errors import InputError
 from discreet.faces import Displayed, Summarised
 from discreet.files import FilePath
+from discreet.questions import Option
 from discreet.release.admission import Request, admit
 from discreet.release.ledger_file import ledger_in, read_ledger
 from discreet.release.places import folders_of
@@ -30,7 +32,13 @@ class InForce(Displayed):
     refusals: tuple[Refusal, ...]
 
 
-def rules_in_force(source: FilePath, *, ledger: FilePath | None = None) -> InForce:
+def rules_in_force(
+    source: FilePath,
+    *,
+    ledger: Annotated[
+        FilePath | None, Option("The ledger that the run would name.", "FILE", reads=Path | None)
+    ] = None,
+) -> InForce:
     """Return the rules that bind a file or directory, and those that would refuse a plain run on it now.
 
     Limits are not compared, because they depend on the release. Nothing is written.

@@ -64,3 +64,8 @@ ForSpreadsheets = Annotated[
         "Put an apostrophe before names that a spreadsheet would read as a formula; tables to print have it."
     ),
 ]
+
+Unit = Annotated[
+    str | None,
+    Option("The unit, for a ledger with runs about several; joined by +, they change together.", "UNIT"),
+]

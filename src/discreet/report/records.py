@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from discreet.answers.quantity import count_quantity
 from discreet.answers.risk_records import CONFIDENTIAL, records_answer, records_map
 from discreet.errors import InputError
 from discreet.files import ArrowArray, FilePath, arrow
+from discreet.questions import Option
 from discreet.release.commit import free, whole_folder
 from discreet.release.rehearsal import NOT_PRIVATE
 from discreet.release.tables import FORMATS, OutputTable, coded, strings
@@ -45,10 +47,17 @@ def write_records_risk(
     found: RecordsRisk,
     out: FilePath,
     *,
-    format: str = "csv",
-    shapes: FilePath | Shapes | None = None,
-    shape_key: str | None = None,
-    shape_level: str | None = None,
+    format: Annotated[
+        Literal["csv", "parquet"], Option("Format of the tables; default: csv.", "csv|parquet")
+    ] = "csv",
+    shapes: Annotated[
+        FilePath | Shapes | None,
+        Option("With --out: shapes of areas, for a map; GeoJSON polygons.", "FILE", reads=Path | None),
+    ] = None,
+    shape_key: Annotated[str | None, Option("The property that names the areas.", "NAME")] = None,
+    shape_level: Annotated[
+        str | None, Option("The level on the map; default: the lowest with shapes.", "LEVEL")
+    ] = None,
 ) -> RecordsFiles:
     """Write the risk of everyone to a new directory that its owner alone can read; all of it or nothing.
 

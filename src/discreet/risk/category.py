@@ -25,6 +25,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
+from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,6 +39,7 @@ from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.loss.values import Number, read
 from discreet.numbers import shown
+from discreet.questions import Option, repeated_option
 from discreet.risk.attack import Attack, independent_others
 from discreet.risk.counts import OTHER_COUNTS
 from discreet.risk.evidence import SAME, EvidenceLaw
@@ -134,20 +137,60 @@ class Categories(Summarised):
 
 def categories(
     *,
-    cells: int | None = None,
-    variance: Numbers = None,
-    rho: Numbers = None,
-    prior: Numbers = None,
+    cells: Annotated[int | None, Option("The number of cells.", "K")] = None,
+    variance: Annotated[
+        Numbers,
+        repeated_option(
+            "Variance of the noise of a cell's count; repeated: of counts at several levels.", "V", "variance"
+        ),
+    ] = None,
+    rho: Annotated[
+        Numbers,
+        repeated_option(
+            "Instead of the variance: zCDP's rho with a record added or removed, 1/(2 variance).", "R", "rho"
+        ),
+    ] = None,
+    prior: Annotated[
+        Numbers, repeated_option("A prior or weight for each cell, in order; default: even.", "P", "prior")
+    ] = None,
     noisy: Numbers = None,
     known: Numbers = None,
     groups: Sequence[Sequence[int] | None] = (),
-    unsure: int | None = None,
-    chance: Number | None = None,
-    totals: int | Sequence[int] | None = None,
-    shares: Numbers = None,
-    asked: Sequence[object] = (),
-    draws: int | None = None,
-    seed: int | None = None,
+    unsure: Annotated[
+        int | None, Option("This many others may be in each cell, independently of other cells.", "M")
+    ] = None,
+    chance: Annotated[
+        Number | None, Option("The chance that each of them is there.", "C", reads=str | None)
+    ] = None,
+    totals: Annotated[
+        int | Sequence[int] | None,
+        Option(
+            "Of the others only their number in the area is known; repeated: in each larger area.",
+            "M",
+            each="total",
+            reads=list[int] | None,
+        ),
+    ] = None,
+    shares: Annotated[
+        Numbers,
+        repeated_option(
+            "With --total: the chance of each cell for the others, in order; default: the prior.",
+            "Q",
+            "share",
+        ),
+    ] = None,
+    asked: Annotated[
+        Sequence[object],
+        repeated_option(
+            "The group of each cell, in order, or a coarser query of a release: which group?",
+            "GROUP",
+            "asked",
+        ),
+    ] = (),
+    draws: Annotated[
+        int | None, Option("With --total: simulate in so many draws how often the guess is right.", "N")
+    ] = None,
+    seed: Annotated[int | None, Option("Seed of the draws.", "N")] = None,
     names: Sequence[str] = (),
     counts: Sequence[str] = (),
 ) -> Categories:
@@ -246,7 +289,12 @@ def categories(
 
 
 def release_categories(
-    release: Releasable, *, query: str | None = None, asked: str | None = None
+    release: Releasable,
+    *,
+    query: Annotated[
+        str | None, Option("With a release: its query; default: the one of most cells.", "QUERY")
+    ] = None,
+    asked: str | None = None,
 ) -> Categories:
     """Return how well a release's most detailed query tells the cell, level by level from the lowest.
 
@@ -417,7 +465,14 @@ def possible_values(attributes: Attributes) -> NDArray[np.bool_]:
 
 
 def table_categories(
-    table: TableSource,
+    table: Annotated[
+        TableSource,
+        Option(
+            "Numbers drawn: columns cell, noisy, known; prior, variance and count if there.",
+            "FILE",
+            reads=Path | None,
+        ),
+    ],
     *,
     variance: Number | None = None,
     totals: int | Sequence[int] | None = None,

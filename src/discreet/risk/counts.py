@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Annotated
 
 from discreet.budget.scope import Scope
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.loss.values import Number
+from discreet.questions import Option, repeated_option
 from discreet.risk.attack import Attack, independent_others
 from discreet.risk.decisions import Costs
 from discreet.risk.inputs import Numbers, read_known, read_prior, read_variance, read_whole
@@ -99,16 +101,47 @@ class OneCount(Displayed):
 
 
 def one_count(
-    noisy: Numbers,
+    noisy: Annotated[Numbers, Option("The published count; may be repeated.", "Y", reads=list[str])],
     *,
-    prior: Sequence[Number],
-    variance: Number | None = None,
-    rho: Number | None = None,
-    known: Number = 0,
-    unsure: int | None = None,
-    chance: Sequence[Number] = (),
-    loss: object = None,
-    nonnegative: bool = False,
+    prior: Annotated[
+        Sequence[Number],
+        Option(
+            "The adversary's chance that the target is present, such as 1/2 or 1/864; may be repeated.",
+            "P",
+            reads=list[str],
+        ),
+    ],
+    variance: Annotated[
+        Number | None, repeated_option("Variance of the noise, an exact number.", "V", "variance")
+    ] = None,
+    rho: Annotated[
+        Number | None,
+        repeated_option(
+            "Instead of the variance: zCDP's rho with a record added or removed, 1/(2 variance).", "R", "rho"
+        ),
+    ] = None,
+    known: Annotated[
+        Number,
+        repeated_option(
+            "How many others with the characteristics the adversary knows of; default 0.", "K", "known"
+        ),
+    ] = 0,
+    unsure: Annotated[
+        int | None, Option("This many others may or may not have the characteristics.", "M")
+    ] = None,
+    chance: Annotated[
+        Sequence[Number],
+        repeated_option("The chance of each of them, one for all or one for each.", "C", "chance"),
+    ] = (),
+    loss: Annotated[
+        object,
+        Option(
+            "Costs of deciding absent, present; first if the target is absent. Default 0 1 1 0.",
+            "A B C D",
+            reads=tuple[str, str, str, str] | None,
+        ),
+    ] = None,
+    nonnegative: Annotated[bool, Option("Negative values were published as zero.")] = False,
 ) -> OneCount:
     """Return what one noisy count tells someone who knows everyone else, or all but some.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.loss.values import Number
 from discreet.numbers import prior as read_prior
+from discreet.questions import Option, repeated_option
 from discreet.risk.area_chain import build_chain, posterior_sums
 from discreet.risk.areas import Area, Integers
 from discreet.risk.counts import OTHER_COUNTS
@@ -85,15 +86,31 @@ class HierarchyPosterior(Summarised):
 
 
 def hierarchy_posterior(
-    areas: Sequence[Area],
+    areas: Annotated[
+        Sequence[Area], repeated_option("One area; repeat for the next larger one.", "SPEC", "area")
+    ],
     *,
-    prior: Number,
-    known: int = 0,
-    siblings: Literal["exact", "single"] = "exact",
-    method: Method = "exact",
+    prior: Annotated[
+        Number,
+        Option("The adversary's chance that the target is present, such as 1/2.", "P", reads=str | None),
+    ],
+    known: Annotated[int, Option("How many others in the block the adversary knows of.", "K")] = 0,
+    siblings: Annotated[
+        Literal["exact", "single"],
+        Option("Noise of the siblings' sum: exact, or single as in the paper.", "exact|single", reads=str),
+    ] = "exact",
+    method: Annotated[
+        Method,
+        Option(
+            "exact; gibbs: a sampler of the same posterior; gibbs-unconstrained: without the condition "
+            "that the block counts no more than the group, as in the paper's tables.",
+            "exact|gibbs|gibbs-unconstrained",
+            reads=str,
+        ),
+    ] = "exact",
     tolerance: float = TRUNCATION,
-    draws: int = 100_000,
-    seed: int | None = None,
+    draws: Annotated[int, Option("Draws of a sampler.", "N")] = 100_000,
+    seed: Annotated[int | None, Option("Seed of a sampler.", "N")] = None,
 ) -> HierarchyPosterior:
     """Return the posterior of the target's count and of every area's, areas from the smallest up.
 

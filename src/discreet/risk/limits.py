@@ -49,6 +49,7 @@ from discreet.loss.quantiles import loss_tails
 from discreet.loss.values import Number
 from discreet.noise.capabilities import require
 from discreet.numbers import Exact, by_name, read_delta
+from discreet.risk.questions import Limits
 
 _TOLERANCE = 1e-7
 _STEP = 2e-5  # of the factor, where a proof needs a little more room
@@ -97,7 +98,7 @@ class RiskCalibration(Displayed):
 def calibrate_risk(
     release: Releasable,
     *,
-    risk: Sequence[str | RiskLimit],
+    risk: Limits,
     delta: Number = "1e-10",
     by: Literal["overall", "level"] = "overall",
     weights: Mapping[str, Exact] | None = None,

@@ -26,6 +26,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Annotated
 
 from discreet.budget import Neighbours
 from discreet.budget.claims import AnswerKind, Claim
@@ -35,6 +36,7 @@ from discreet.faces import Displayed
 from discreet.loss.values import Number, read, read_probabilities
 from discreet.numbers import exact_text
 from discreet.numbers import prior as read_prior
+from discreet.questions import Option, repeated_option
 from discreet.risk.everything import Detection, predictive_value
 
 LARGEST = 700
@@ -77,12 +79,31 @@ class PromisedRisk(Displayed):
 
 def promised_risk(
     *,
-    epsilon: Number,
-    delta: Number,
-    prior: Number = "1/100",
-    neighbours: Neighbours = "unbounded",
-    false_positive_rates: Sequence[Number] = ("1e-4", "1e-3", "1e-2", "1e-1"),
-    guess: Sequence[Number] = ("1/1000", "1/100"),
+    epsilon: Annotated[Number, Option("The epsilon of the promise.", "E", reads=str)],
+    delta: Annotated[Number, Option("The delta of the promise, such as 1e-6; 0 is allowed.", "D", reads=str)],
+    prior: Annotated[
+        Number, Option("The adversary's chance that the target is present, such as 1/2.", "P", reads=str)
+    ] = "1/100",
+    neighbours: Annotated[
+        Neighbours,
+        Option(
+            "What the promise compares. unbounded (default): one record more or less; bounded: another "
+            "in its place.",
+            "bounded|unbounded",
+        ),
+    ] = "unbounded",
+    false_positive_rates: Annotated[
+        Sequence[Number],
+        repeated_option(
+            "How often an adversary may accuse wrongly; may be repeated.", "A", "false-positive-rate"
+        ),
+    ] = ("1e-4", "1e-3", "1e-2", "1e-1"),
+    guess: Annotated[
+        Sequence[Number],
+        repeated_option(
+            "How often her values are guessed with nothing published; may be repeated.", "B", "guess"
+        ),
+    ] = ("1/1000", "1/100"),
 ) -> PromisedRisk:
     """Return what (epsilon, delta) means for one person who is in the data with this prior probability.
 

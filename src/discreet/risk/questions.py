@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from discreet.accounting.questions import Jobs, People, Relation
 from discreet.budget.events import Releasables
 from discreet.numbers import Exact
 from discreet.questions import Option, repeated_option
 
+if TYPE_CHECKING:
+    from discreet.accounting.limits import RiskLimit
+
+Limits = Annotated[
+    "Sequence[str | RiskLimit]",
+    repeated_option(
+        "Instead of a promise: a limit on what an adversary gains; may be repeated.", "LIMIT", "risk"
+    ),
+]
 HeldExact = Annotated[
     Sequence[str],
     repeated_option(

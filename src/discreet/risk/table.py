@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,7 @@ from discreet.files import ArrowArray, ArrowTable, FilePath, arrow, whole_file
 from discreet.loss.values import Number
 from discreet.noise.gaussian import DiscreteGaussian
 from discreet.numbers import brief
+from discreet.questions import Option
 from discreet.risk.attack import rows_of_equal
 from discreet.risk.inputs import LARGEST, VARIANCES, read_known, read_prior
 from discreet.risk.odds import Floats, Prior
@@ -116,16 +117,44 @@ class TableRisk(Summarised):
 def table_risk(
     path: TableSource,
     *,
-    prior: Number | None = None,
-    known: int | None = None,
-    noisy_column: str | None = None,
-    variance_column: str | None = None,
-    level_column: str | None = None,
-    known_column: str | None = None,
-    prior_column: str | None = None,
-    law: CountsLaw = "table",
-    nonnegative: bool = False,
-    out: FilePath | None = None,
+    prior: Annotated[
+        Number | None,
+        Option("The adversary's chance that the target is present, such as 1/2.", "P", reads=str | None),
+    ] = None,
+    known: Annotated[
+        int | None,
+        Option(
+            "How many others with the characteristics the adversary knows of, in every row. Default: an "
+            "average over the counts that may be known if the target is present (see --law).",
+            "K",
+            reads=str | None,
+        ),
+    ] = None,
+    noisy_column: Annotated[
+        str | None, Option("Noisy counts. Default: value, COUNT, noisy or count.", "NAME")
+    ] = None,
+    variance_column: Annotated[
+        str | None, Option("Variances. Default: variance or NOISE_VARIANCE.", "NAME")
+    ] = None,
+    level_column: Annotated[
+        str | None, Option("Level to summarise by. Default: level or REGION_TYPE.", "NAME")
+    ] = None,
+    known_column: Annotated[str | None, Option("The column with this number for each row.", "NAME")] = None,
+    prior_column: Annotated[
+        str | None, Option("Instead: the column with this chance for each row (with known counts).", "NAME")
+    ] = None,
+    law: Annotated[
+        CountsLaw,
+        Option(
+            "Without known counts: how likely each is. table: as the table itself suggests (empirical "
+            "Bayes); flat: all equally.",
+            "table|flat",
+        ),
+    ] = "table",
+    nonnegative: Annotated[bool, Option("Negative values were published as zero.")] = False,
+    out: Annotated[
+        FilePath | None, Option("Write all rows with their risk.", "FILE.csv", each="csv", reads=Path | None)
+    ] = None,
 ) -> TableRisk:
     """Return the risk of a released table for someone who knows everyone but the target.
 

@@ -23,17 +23,19 @@ from importlib import import_module
 from importlib.resources import files
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, ParamSpec, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.accounting.questions import Jobs
 from discreet.answers.quantity import Quantity, Style
 from discreet.budget.toml import hint
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.files import csv_text
 from discreet.memory import set_fields
+from discreet.questions import Option
 from discreet.render.csv import csv_of
 
 if TYPE_CHECKING:
@@ -376,10 +378,12 @@ class StudyEntry:
     def compute(
         self,
         *,
-        jobs: int = 1,
+        jobs: Jobs = 1,
         progress: Progress | None = None,
-        counts: Path | None = None,
-        tables: Path | None = None,
+        counts: Annotated[Path | None, Option("Your own counts, for accuracy and slope.", "FILE.csv")] = None,
+        tables: Annotated[
+            Path | None, Option("The authors' published deltas, for dhc-tables.", "FILE", each="from")
+        ] = None,
     ) -> Study:
         """Compute the tables; `counts` and `tables` are a user's files, for the studies that take one."""
         if self.of:

@@ -3,29 +3,16 @@
 `single`: one noisy count, or several counts of the same person. `hierarchy`: a block and the areas around it,
 together. `release` and `explain`: the best any adversary can do with a whole release, as a table and in plain
 words. `table`: every row of a released table, and a summary by level. `categories`: which of several cells is
-the target's. `records`: everyone in the data, for the curator. `audit`: does a mechanism keep its promise?
+the target's. `records`: everyone in the data, for the curator.
 """
 
 from __future__ import annotations
 
 from discreet.cli import console
-from discreet.cli.risk import audit, categories, hierarchy, records, release, single, table
 
 app = console.command(
     "risk",
     "COMMAND ...",
     "release pl94-2020 --prior 1/2",
     "single --noisy 1 --rho 0.099 --prior 1/2",
-    help="Posterior probabilities, ratios and accuracies for a stated adversary.",
 )
-for one in (
-    single.app,
-    hierarchy.app,
-    categories.app,
-    release.app,
-    release.explain_app,
-    table.app,
-    records.app,
-    audit.app,
-):
-    app.command(one)

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import re
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Literal, cast
+from typing import TYPE_CHECKING
 
 from discreet.cli import console
-from discreet.cli.console import Outputs, Screen, option
+from discreet.cli.console import Outputs, Screen
 from discreet.errors import InputError
 from discreet.numbers import fraction
+from discreet.risk.hierarchy import hierarchy_posterior
 
 if TYPE_CHECKING:
     from discreet.risk.areas import Area
-    from discreet.risk.hierarchy import Method
 
-Siblings = Literal["exact", "single"]
 KEYS = ("name", "noisy", "variance", "rho", "siblings", "siblings-noisy", "given", "count")
 
 
@@ -26,46 +25,31 @@ app = console.command(
     "--area name=group,noisy=1,rho=0.2465 --prior 1/2",
     note="An area is written as key=value pairs, the smallest area first:\n"
     "  name, noisy, variance or rho, siblings, siblings-noisy, given (its prior), count (if known)\n\n",
-    help="A block and the areas above it, together.",
 )
 
 
 @app.default
+@console.takes(hierarchy_posterior)
 def hierarchy(
     *,
-    area: Annotated[list[str] | None, option("One area; repeat for the next larger one.", "SPEC")] = None,
-    prior: console.Prior = "1/2",
-    known: Annotated[int, option("How many others in the block the adversary knows of.", "K")] = 0,
-    siblings: Annotated[
-        str, option("Noise of the siblings' sum: exact, or single as in the paper.", "exact|single")
-    ] = "exact",
-    method: Annotated[
-        str,
-        option(
-            "exact; gibbs: a sampler of the same posterior; gibbs-unconstrained: without the condition "
-            "that the block counts no more than the group, as in the paper's tables.",
-            "exact|gibbs|gibbs-unconstrained",
-        ),
-    ] = "exact",
-    draws: Annotated[int, option("Draws of a sampler.", "N")] = 100_000,
-    seed: Annotated[int | None, option("Seed of a sampler.", "N")] = None,
     csv: console.Csv = None,
     plot: console.Plot = None,
     json: console.Json = False,
+    **given: console.Given,
 ) -> None:
     """Compute the posterior of the target's count and of every area's count."""
     from discreet.answers.risk_hierarchy import counts_table, hierarchy_answer
     from discreet.render.csv import csv_of
-    from discreet.risk.hierarchy import hierarchy_posterior
 
     outputs = Outputs(csv=csv, plot=plot)
-    method, siblings = method.lower(), siblings.lower()
-    if seed is not None and seed < 0:
-        raise InputError(f"seed is {seed}; it must be zero or more")
-    areas = [read_area(text) for text in area or ()]
-    ask = partial(hierarchy_posterior, areas, prior=prior, known=known)
     # words are checked there
-    found = ask(siblings=cast("Siblings", siblings), method=cast("Method", method), draws=draws, seed=seed)
+    method, siblings = (given.pop(name, "exact").lower() for name in ("method", "siblings"))
+    if "seed" in given and given["seed"] < 0:
+        raise InputError(f"seed is {given['seed']}; it must be zero or more")
+    areas = [read_area(text) for text in given.pop("areas", ())]
+    sampled = {name: given.pop(name) for name in ("draws", "seed") if name in given}
+    ask = partial(hierarchy_posterior, areas, prior=given.pop("prior", "1/2"), **given)
+    found = ask(siblings=siblings, method=method, **sampled)
     other = None
     if method == "exact" and found.sibling_error > 0:
         other = ask(siblings="single" if siblings == "exact" else "exact").probability

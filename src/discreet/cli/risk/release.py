@@ -10,15 +10,12 @@ from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
 from discreet.numbers import prior as read_prior
-from discreet.risk import questions
 from discreet.risk.questions import Risking
 
 MainOnly = Annotated[
     bool, option("Only the main pair of paths: quick, but not a bound for the whole release.")
 ]
 
-
-HeldExact = Annotated[list[str] | None, console.declared(questions.HeldExact)]
 
 app = console.command(
     "risk release",
@@ -27,7 +24,6 @@ app = console.command(
     "pl94-2020-persons dhc-2020-persons --people 2 --held-exact State:total",
     "dhc-2020 --prior 1/2 --prior 1/864 --csv risk.csv --plot risk.svg",
     "--rho block=0.0992 --rho block_group=0.2465 --prior 1/2",
-    help="The best any adversary can do with everything published, and level by level.",
 )
 
 
@@ -97,21 +93,20 @@ explain_app = console.command(
     "dhc-2020 --prior 1/10 --out risk.md",
     "pl94-2020-persons --held-exact State:total",
     "pl94-2020-units --prior 1/2",
-    help="One page in plain words; each sentence names its adversary.",
 )
 
 
 @explain_app.default
+@console.takes(Risking, only=("exact", "neighbours", "people", "jobs"))
 def explain(
     target: console.Target,
     /,
     *,
     prior: console.Prior = "1/2",
     out: Annotated[Path | None, option("Write the page.", "FILE.md|txt")] = None,
-    held_exact: HeldExact = None,
-    between: console.AllPaths = console.ALL_PATHS,
     main_only: MainOnly = False,
     screen: Screen = PLAIN,
+    **given: console.Given,
 ) -> None:
     """Write what can be learned about one person; each sentence names its adversary."""
     if screen.json and out is not None:
@@ -119,23 +114,22 @@ def explain(
     outputs = Outputs()
     outputs.plan("--out", out, (".md", ".txt"))
     read_prior(prior)  # before the long work
-    release = console.read_release(target, between.neighbours)
+    given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
+    release = console.read_release(target, given.get("neighbours"))
     from discreet.answers.risk_explain import explain_answer
     from discreet.risk.everything import WholeRisk, risk
 
-    held = [one for text in held_exact or () for one in _held(text)]
+    held = [one for text in given.pop("exact", ()) for one in _held(text)]
 
     def asked(exact: list[str], progress: Callable[[int, int], None] | None) -> WholeRisk:
         return risk(
             release,
             exact=exact,
             prior=list(dict.fromkeys([prior, *_RARE])),
-            neighbours=between.neighbours,
-            people=between.people,
             pairs="main" if main_only else "all",
             false_positive_rates=["1e-4"],
-            jobs=between.workers,
             progress=progress,
+            **given,
         )
 
     with screen.progress("Comparing data sets") as progress:

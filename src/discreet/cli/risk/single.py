@@ -7,6 +7,7 @@ from typing import Annotated
 from discreet.cli import console
 from discreet.cli.console import Outputs, Screen, option
 from discreet.errors import InputError
+from discreet.risk.counts import one_count, several_counts
 
 app = console.command(
     "risk single",
@@ -15,83 +16,43 @@ app = console.command(
     "--noisy 14 --known 12 --variance 10 --prior 1/2 --prior 1/864",
     "--noisy 3 --variance 10 --prior 1/2 --unsure 20 --chance 1/10",
     "--together --noisy 2 --noisy 1 --variance 10 --variance 4 --prior 1/2",
-    help="One noisy count: the posterior, the ratio and how often the adversary is right.",
 )
 
 
 @app.default
+@console.takes(one_count, signed=("noisy", "known"))
 def single(
     *,
-    noisy: Annotated[
-        list[str], option("The published count; may be repeated.", "Y", allow_leading_hyphen=True)
-    ],
-    prior: console.Priors,
-    variance: console.Variances = None,
-    rho: console.Rhos = None,
-    known: Annotated[
-        list[str] | None,
-        option(
-            "How many others with the characteristics the adversary knows of; default 0.",
-            "K",
-            allow_leading_hyphen=True,
-        ),
-    ] = None,
-    unsure: Annotated[
-        int | None, option("This many others may or may not have the characteristics.", "M")
-    ] = None,
-    chance: Annotated[
-        list[str] | None, option("The chance of each of them, one for all or one for each.", "C")
-    ] = None,
-    loss: Annotated[
-        tuple[str, str, str, str] | None,
-        option(
-            "Costs of deciding absent, present; first if the target is absent. Default 0 1 1 0.", "A B C D"
-        ),
-    ] = None,
-    nonnegative: console.Floor = False,
     together: Annotated[
         bool, option("The noisy values are several counts of the same person, each with its noise.")
     ] = False,
     json: console.Json = False,
     csv: console.Csv = None,
     plot: console.Plot = None,
+    **given: console.Given,
 ) -> None:
     """Say what a noisy count tells someone who knows everyone else."""
     outputs = Outputs(csv=csv, plot=plot)
     from discreet.answers.risk_counts import one_count_answer, several_counts_answer
     from discreet.render.csv import csv_of
-    from discreet.risk.counts import one_count, several_counts
 
-    costs = loss and [loss[:2], loss[2:]]
+    noisy = given.pop("noisy")
+    if "loss" in given:
+        given["loss"] = [given["loss"][:2], given["loss"][2:]]
     if together:
-        if unsure is not None or chance or plot:
+        if "unsure" in given or "chance" in given or plot:
             raise InputError("--together cannot be combined with --unsure, --chance or --plot")
-        several = several_counts(
-            noisy,
-            prior=prior,
-            variance=variance,
-            rho=rho,
-            known=known or 0,
-            loss=costs,
-            nonnegative=nonnegative,
-        )
+        several = several_counts(noisy, **given)
         answer = several_counts_answer(several)
         outputs.write({"--csv": csv_of(answer.tables["steps"])})
     else:
-        for name, stated in (("--variance", variance), ("--rho", rho), ("--known", known)):
-            if stated and len(stated) > 1:
-                raise InputError(f"{name} is stated {len(stated)} times; without --together one is needed")
-        found = one_count(
-            noisy,
-            prior=prior,
-            variance=variance[0] if variance else None,
-            rho=rho[0] if rho else None,
-            known=known[0] if known else 0,
-            unsure=unsure,
-            chance=chance or (),
-            loss=costs,
-            nonnegative=nonnegative,
-        )
-        answer = one_count_answer(found, of_rho=bool(rho))
+        for name in ("variance", "rho", "known"):
+            stated = given.get(name, [])
+            if len(stated) > 1:
+                raise InputError(f"--{name} is stated {len(stated)} times; without --together one is needed")
+            if stated:
+                given[name] = stated[0]
+        found = one_count(noisy, **given)
+        answer = one_count_answer(found, of_rho="rho" in given)
         outputs.write({"--csv": csv_of(answer.tables["beliefs"]), "--plot": answer.figures["attack"]})
     Screen(json=json, quiet=True).tell(answer)

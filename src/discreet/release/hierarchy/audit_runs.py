@@ -27,7 +27,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -41,6 +41,7 @@ from discreet.errors import InputError
 from discreet.estimation.cells import detailed_cells, impossible_cells
 from discreet.estimation.tree import Floats, Integers
 from discreet.numbers import share
+from discreet.questions import Option, file_option
 from discreet.release.admission import Request, admit
 from discreet.release.contents import records_of_one
 from discreet.release.hierarchy.counts import CountTable, read_counts
@@ -81,18 +82,47 @@ MOST_NUMBERS = 50_000_000
 
 def audit_release(
     release: Releasable,
-    counts: TableSource,
+    counts: Annotated[
+        TableSource,
+        Option("The table: exact counts, or with --epsilon any CSV file.", "FILE", reads=Path | None),
+    ],
     *,
-    neighbour: TableSource = None,
-    units: TableSource = None,
-    cells: TableSource = None,
-    mechanism: Mechanism | None = None,
-    runs: int = 1000,
-    written: int = 10,
-    post: Literal["none", "nonnegative", "consistent"] = "consistent",
-    at_most: int | None = None,
-    seed: int = 1,
-    false_alarm: str | Fraction = FALSE_ALARM,
+    neighbour: Annotated[
+        TableSource,
+        Option(
+            "Its neighbour. Default: made, with one record added, replaced or left out.",
+            "FILE|DIR",
+            reads=Path | None,
+        ),
+    ] = None,
+    units: Annotated[
+        TableSource, file_option("All areas: columns unit, level, parent. Default: those of FILE.")
+    ] = None,
+    cells: Annotated[TableSource, file_option("All cells: query, cell.")] = None,
+    mechanism: Annotated[
+        Mechanism | None,
+        Option(
+            "Audit this instead of measure; {in} and {out} stand for CSV files.", "COMMAND", reads=str | None
+        ),
+    ] = None,
+    runs: Annotated[int, Option("Runs on each table. Default: 1,000, of safetab run 300.", "N")] = 1000,
+    written: Annotated[
+        int,
+        Option(
+            "Of these, runs on each table that are written and read back. Default: 10, of safetab run 2.", "N"
+        ),
+    ] = 10,
+    post: Annotated[
+        Literal["none", "nonnegative", "consistent"],
+        Option("The estimates of written runs that are looked at.", "KIND"),
+    ] = "consistent",
+    at_most: Annotated[
+        int | None, Option("How many records one person may have. Default: as the counts say, or 1.", "K")
+    ] = None,
+    seed: Annotated[int, Option("The seed of the rehearsals.", "N")] = 1,
+    false_alarm: Annotated[
+        str | Fraction, Option("The largest chance of a false alarm.", "P", reads=str)
+    ] = FALSE_ALARM,
 ) -> Audit:
     """Run a release on a table of counts and on a neighbour of it, and judge what comes out.
 
@@ -166,8 +196,12 @@ def audit_mechanism(
     table: TableSource,
     neighbour: TableSource,
     *,
-    epsilon: str | int | Fraction,
-    delta: str | int | Fraction,
+    epsilon: Annotated[
+        str | int | Fraction, Option("Without a release: the epsilon promised.", "E", reads=str | None)
+    ],
+    delta: Annotated[
+        str | int | Fraction, Option("Without a release: the delta promised.", "D", reads=str | None)
+    ],
     runs: int = 1000,
     false_alarm: str | Fraction = FALSE_ALARM,
 ) -> Audit:

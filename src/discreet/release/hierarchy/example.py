@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from importlib.resources import files
 from pathlib import Path
+from typing import Annotated, Literal
 
 from discreet.errors import InputError
 from discreet.files import FilePath
+from discreet.questions import Option
 
 EXAMPLES = {
     "health-survey": ("release.toml", "units.csv", "records.csv"),
@@ -16,7 +18,18 @@ EXAMPLES = {
 """The files of each example."""
 
 
-def write_example(folder: FilePath, *, name: str = "health-survey") -> tuple[Path, ...]:
+def write_example(
+    folder: FilePath,
+    *,
+    name: Annotated[
+        Literal["health-survey", "birthplace", "policy"],
+        Option(
+            "health-survey (default): a release, its areas and its records; birthplace: detailed "
+            "groups; policy: rules for data.",
+            "NAME",
+        ),
+    ] = "health-survey",
+) -> tuple[Path, ...]:
     """Write the files of an example to a folder; nothing is overwritten.
 
     `health-survey` has a release, its units and its records; `birthplace` detailed groups,

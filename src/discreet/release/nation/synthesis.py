@@ -9,13 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.numbers import whole
+from discreet.questions import Option
 from discreet.release.commit import free, whole_folder
 from discreet.release.nation.columns import FILES, Columns, Files, area_tree
 from discreet.release.nation.households import Homes, Ints
@@ -79,11 +80,14 @@ class SyntheticNation(Summarised):
 def synthesize_nation(
     out: str | os.PathLike[str],
     *,
-    people: int,
-    states: int | None = None,
-    seed: int = 1,
-    groups: Literal["invented", "2020"] = "invented",
-    format: Format = "csv",
+    people: Annotated[int, Option("How many people.", "N")],
+    states: Annotated[int | None, Option("How many states. Default: by the number of people.", "S")] = None,
+    seed: Annotated[int, Option("Another seed makes another nation. Default: 1.", "K")] = 1,
+    groups: Annotated[
+        Literal["invented", "2020"],
+        Option("Codes of races and origins: a few invented ones (default), or those of 2020.", "NAME"),
+    ] = "invented",
+    format: Annotated[Format, Option("Format of the data. Default: csv.", "csv|parquet")] = "csv",
     progress: Callable[[int, int], None] | None = None,
 ) -> SyntheticNation:
     """Write a nation with households to the new directory `out`; the same files for the same arguments.

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
+from typing import Annotated
 
 from discreet.accounting.calibration import below, solve_factor
 from discreet.accounting.comparisons.zcdp import ZCDP
@@ -26,6 +27,7 @@ from discreet.errors import DiscreetError, PrecisionError
 from discreet.faces import Displayed
 from discreet.noise import Noise
 from discreet.numbers import Exact, fraction
+from discreet.questions import Option, repeated_option
 from discreet.release.mechanism.adaptive import Mechanism, mechanism
 from discreet.release.mechanism.configuration import BUDGET_WORDS, Configuration
 from discreet.release.mechanism.groups import Specification
@@ -140,8 +142,20 @@ class TabulationAccount(Displayed):
 def account(
     params: Path,
     *,
-    deltas: Iterable[Exact] = DELTAS,
-    neighbours: Sequence[Neighbours] = RELATIONS,
+    deltas: Annotated[
+        Iterable[Exact],
+        repeated_option(
+            "Epsilon at this delta, an exact number such as 1e-10; may be repeated.", "D", "delta"
+        ),
+    ] = DELTAS,
+    neighbours: Annotated[
+        Sequence[Neighbours],
+        Option(
+            "bounded: one person (household) is replaced; unbounded: one is added or removed. Default: both.",
+            "bounded|unbounded",
+            reads=Neighbours | None,
+        ),
+    ] = RELATIONS,
     progress: Progress | None = None,
 ) -> TabulationAccount:
     """Read a folder of parameters and return what each pass that is run costs."""

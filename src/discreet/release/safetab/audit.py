@@ -32,7 +32,7 @@ from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,7 @@ from discreet.budget.scope import Extent, Scope
 from discreet.errors import InputError
 from discreet.noise import Noise
 from discreet.numbers import share
+from discreet.questions import Option
 from discreet.release.admission import Request, admit
 from discreet.release.clock import Clock
 from discreet.release.engine import connect
@@ -95,10 +96,20 @@ _SHOWN = 0.02  # and one whose chance is farther from both shows the noise of a 
 
 def audit_tabulation(
     params: str | os.PathLike[str],
-    data: str | os.PathLike[str],
+    data: Annotated[
+        str | os.PathLike[str],
+        Option("Audit safetab run: the folder of its records.", "DIR", reads=Path | None),
+    ],
     *,
     neighbour: str | os.PathLike[str] | None = None,
-    totals: str | os.PathLike[str] | None = None,
+    totals: Annotated[
+        str | os.PathLike[str] | None,
+        Option(
+            "With --data: published totals that pick tables, as for safetab run.",
+            "FILE|OUT",
+            reads=Path | None,
+        ),
+    ] = None,
     runs: int = 300,
     written: int = 2,
     seed: int = 1,

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
+from typing import Annotated, Literal
 
 from discreet.faces import Summarised
+from discreet.questions import Option
 from discreet.release.commit import whole_folder
 from discreet.release.mechanism.configuration import Configuration
 from discreet.release.mechanism.groups import Iteration, Specification
@@ -98,7 +100,17 @@ class ParameterFolder(Summarised):
     groups: int
 
 
-def write_parameters(out: str | os.PathLike[str], spec: str = "2020") -> ParameterFolder:
+def write_parameters(
+    out: str | os.PathLike[str],
+    spec: Annotated[
+        str,
+        Option(
+            "The specification: 2020, Detailed DHC-A of the 2020 Census (default); 2020-h, Detailed DHC-B.",
+            "2020|2020-h",
+            reads=Literal["2020", "2020-h"],
+        ),
+    ] = "2020",
+) -> ParameterFolder:
     """Write a complete folder of parameters to a new directory: of `2020`, or `2020-h` for households.
 
     >>> from tempfile import TemporaryDirectory

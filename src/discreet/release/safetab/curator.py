@@ -46,6 +46,7 @@ from discreet.release.mechanism.published import Picked, find_totals, picked_gro
 from discreet.release.mechanism.regions import Classes
 from discreet.release.mechanism.released import Released, read_released
 from discreet.release.mechanism.tabulation import AdaptiveTabulation
+from discreet.release.safetab.asked import EngineName, Memory, SparkMaster, Threads, Totals
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.specification import read_specification, read_water
 
@@ -358,11 +359,11 @@ def curate(
     data: Path,
     out: Path,
     *,
-    totals: Path | None = None,
-    engine: str = "duckdb",
-    spark_master: str | None = None,
-    memory: str | None = None,
-    threads: int | None = None,
+    totals: Totals = None,
+    engine: EngineName = "duckdb",
+    spark_master: SparkMaster = None,
+    memory: Memory = None,
+    threads: Threads = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Curated:
     """Compare the released tables of `out` with the true counts of `data`; `totals` is that of the run."""
@@ -372,7 +373,10 @@ def curate(
     params, data, out = Path(params), Path(data), Path(out)
     admit(data, Request(exact_counts=True, entered=False))
     configuration, specification = read_configuration(params), read_specification(params)
-    lists = read_lists(find_totals(configuration.tabulation, params, data, totals), specification)
+    lists = read_lists(
+        find_totals(configuration.tabulation, params, data, None if totals is None else Path(totals)),
+        specification,
+    )
     errors: list[ErrorLine] = []
     groups: list[GroupLine] = []
     caps: list[CapLine] = []

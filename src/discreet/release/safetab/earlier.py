@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import exp
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +23,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.numbers import Exact, fraction
+from discreet.questions import Option
 from discreet.release.mechanism.adaptive import Mechanism
 from discreet.release.mechanism.configuration import Configuration, Place
 from discreet.release.mechanism.groups import Iteration, Specification
@@ -94,7 +96,14 @@ class _Earlier:
 def total_only_groups(
     configuration: Configuration,
     specification: Specification,
-    earlier: str | os.PathLike[str],
+    earlier: Annotated[
+        str | os.PathLike[str],
+        Option(
+            "An earlier public count like t1: lists groups that could get a total only.",
+            "FILE",
+            reads=Path | None,
+        ),
+    ],
     *,
     sure: Exact = "0.95",
 ) -> TotalOnlyGroups:

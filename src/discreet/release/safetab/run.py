@@ -18,21 +18,20 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.files import sha256
+from discreet.questions import Option
 from discreet.release.clock import Progress
 from discreet.release.commit import free, whole_folder
 from discreet.release.manifests import RECEIPT, read_manifest, read_receipt
 from discreet.release.mechanism.corrections import (
     Corrections,
-    Negative,
     Parts,
-    Suppression,
     corrected,
     donate,
     partners,
@@ -40,8 +39,21 @@ from discreet.release.mechanism.corrections import (
 from discreet.release.mechanism.groups import Specification
 from discreet.release.mechanism.released import Released, read_released
 from discreet.release.mechanism.writer import FORMAT, Writer
+from discreet.release.questions import KeyFile, LedgerFile, SpendAgain
 from discreet.release.rehearsal import NOT_PRIVATE
 from discreet.release.release_run import ReleaseRun
+from discreet.release.safetab.asked import (
+    ENGINE,
+    Memory,
+    NegativeChoice,
+    OldParams,
+    Result,
+    ResultFormat,
+    SparkMaster,
+    SuppressionChoice,
+    Threads,
+    Totals,
+)
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.run_plan import Options, RunPlan
 from discreet.release.safetab.specification import read_specification, read_water
@@ -82,12 +94,17 @@ class Reprocessed(Summarised):
 
 def coterminous(
     released: str | os.PathLike[str],
-    to: str | os.PathLike[str],
+    to: Result,
     *,
-    params: str | os.PathLike[str],
-    data: str | os.PathLike[str],
-    order: Sequence[str] | None = None,
-    format: str | None = None,
+    params: OldParams,
+    data: Annotated[
+        str | os.PathLike[str], Option("Folder of GRF-C; no person record is read.", "DIR", reads=Path)
+    ],
+    order: Annotated[
+        Sequence[str] | None,
+        Option("Donors, first to last. Default: STATE,COUNTY,TRACT,PLACE,AIANNH.", "NAMES", reads=str | None),
+    ] = None,
+    format: ResultFormat = None,
 ) -> Reprocessed:
     """Make regions of the same areas agree in an output; `data` needs its areas only, which are public.
 
@@ -131,12 +148,12 @@ def coterminous(
 
 def postprocess(
     released: str | os.PathLike[str],
-    to: str | os.PathLike[str],
+    to: Result,
     *,
-    params: str | os.PathLike[str],
-    tabulation_suppression: Suppression | None = None,
-    negative: Negative | None = None,
-    format: str | None = None,
+    params: OldParams,
+    tabulation_suppression: SuppressionChoice = None,
+    negative: NegativeChoice = None,
+    format: ResultFormat = None,
 ) -> Reprocessed:
     """Correct an output; without a choice, `both` groups are dropped and negative counts set to zero."""
     how = Corrections(tabulation_suppression, negative) or Corrections("both")
@@ -214,14 +231,14 @@ def run(
     data: str | os.PathLike[str],
     out: str | os.PathLike[str],
     *,
-    totals: str | os.PathLike[str] | None = None,
-    engine: str | Engine = "duckdb",
-    spark_master: str | None = None,
-    memory: str | None = None,
-    threads: int | None = None,
-    ledger: str | os.PathLike[str] | None = None,
-    key: str | os.PathLike[str] | None = None,
-    spend_again: bool = False,
+    totals: Totals = None,
+    engine: Annotated[str | Engine, ENGINE] = "duckdb",
+    spark_master: SparkMaster = None,
+    memory: Memory = None,
+    threads: Threads = None,
+    ledger: LedgerFile = None,
+    key: KeyFile = None,
+    spend_again: SpendAgain = False,
     options: Options | None = None,
     progress: Progress | None = None,
 ) -> Summary:

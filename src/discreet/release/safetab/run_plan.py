@@ -8,13 +8,14 @@ from fractions import Fraction
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import numpy as np
 
 from discreet.errors import InputError
 from discreet.files import sha256
 from discreet.noise import Entropy
+from discreet.questions import Option
 from discreet.release.admission import Request
 from discreet.release.clock import Clock
 from discreet.release.entry import Entry
@@ -24,9 +25,7 @@ from discreet.release.mechanism.adaptive import noisy as noisy_groups
 from discreet.release.mechanism.configuration import Configuration
 from discreet.release.mechanism.corrections import (
     Corrections,
-    Negative,
     Parts,
-    Suppression,
     corrected,
     donate,
     partners,
@@ -42,8 +41,10 @@ from discreet.release.mechanism.published import (
     read_lists,
 )
 from discreet.release.mechanism.writer import Writer
+from discreet.release.questions import Rehearsal
 from discreet.release.rehearsal import not_private_mark, rehearsal_entropy
 from discreet.release.safetab.account import budget_release, budget_spent, mechanisms
+from discreet.release.safetab.asked import NegativeChoice, SuppressionChoice
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.specification import (
     FILES,
@@ -65,18 +66,31 @@ if TYPE_CHECKING:
 class Options:
     """What a run does beside the parameters."""
 
-    format: str = "csv"
-    bureau_columns: bool = False
-    bureau_margins: bool = False
-    coterminous: bool = True
-    tabulation_suppression: Suppression | None = None
-    negative: Negative | None = None
+    format: Annotated[
+        str,
+        Option(
+            "Format of the tables. Default: csv, pipe-delimited.",
+            "csv|parquet",
+            reads=Literal["csv", "parquet"] | None,
+        ),
+    ] = "csv"
+    bureau_columns: Annotated[bool, Option("Leave out TABLE, NOISE_VARIANCE and MOE95.")] = False
+    bureau_margins: Annotated[
+        bool, Option("Add MOE95_BUREAU, the Bureau's floor(1.96 sigma), which covers less than 95 %.")
+    ] = False
+    coterminous: Annotated[
+        bool, Option("Let regions made of the same blocks differ.", each="no-coterminous")
+    ] = True
+    tabulation_suppression: SuppressionChoice = None
+    negative: NegativeChoice = None
     order: tuple[str, ...] | None = None
-    rehearsal: int | None = None
-    resume: bool = False
-    """Whether coded records stay if the run is interrupted before noise is drawn, and are used if there."""
-    no_noise: bool = False
-    """Whether it was said that some or all budgets are infinite, so that exact counts are written."""
+    rehearsal: Rehearsal = None
+    resume: Annotated[
+        bool, Option("If interrupted before noise is drawn, keep the coded records beside OUT and resume.")
+    ] = False
+    no_noise: Annotated[
+        bool, Option("Required if a budget is infinite: writes exact counts, NOT PRIVATE.")
+    ] = False
 
     def __post_init__(self) -> None:
         output_format(self.format, "")

@@ -31,7 +31,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,6 +39,7 @@ from numpy.typing import NDArray
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.numbers import whole
+from discreet.questions import Option
 from discreet.release.commit import free, whole_folder
 from discreet.release.mechanism.groups import Specification
 from discreet.release.safetab.census2020 import configuration_2020, packaged
@@ -565,11 +566,19 @@ class Nation(Summarised):
 def synthesize(
     out: str | os.PathLike[str],
     *,
-    persons: int,
-    states: int | None = None,
-    seed: int = 1,
-    params: str | os.PathLike[str] | None = None,
-    format: Format = "csv",
+    persons: Annotated[int, Option("How many people.", "N")],
+    states: Annotated[
+        int | None,
+        Option(
+            "How many states, besides Puerto Rico. Default: from PARAMS, or by the number of people.", "S"
+        ),
+    ] = None,
+    seed: Annotated[int, Option("Another seed makes another nation. Default: 1.", "K")] = 1,
+    params: Annotated[
+        str | os.PathLike[str] | None,
+        Option("Use the codes of this specification; it is read, not copied.", "PARAMS", reads=Path | None),
+    ] = None,
+    format: Annotated[Format, Option("Format of the data. Default: csv.", "csv|parquet")] = "csv",
     progress: Callable[[int, int], None] | None = None,
 ) -> Nation:
     """Write a synthetic nation to the new directory `out`; the same files for the same arguments.

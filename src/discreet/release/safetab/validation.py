@@ -11,6 +11,7 @@ from typing import TypeVar
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.files import FilePath
+from discreet.release.safetab.asked import EngineName, Memory, SparkMaster, Threads, Totals
 from discreet.release.safetab.configuration import read_configuration
 from discreet.release.safetab.specification import read_specification, read_water, safetab_p
 
@@ -35,11 +36,11 @@ def check_input(
     params: FilePath,
     data: FilePath,
     *,
-    totals: FilePath | None = None,
-    engine: str = "duckdb",
-    spark_master: str | None = None,
-    memory: str | None = None,
-    threads: int | None = None,
+    totals: Totals = None,
+    engine: EngineName = "duckdb",
+    spark_master: SparkMaster = None,
+    memory: Memory = None,
+    threads: Threads = None,
 ) -> Validation:
     """Check the parameters of `params`, and if they are right the records of `data`.
 

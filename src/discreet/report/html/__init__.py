@@ -13,7 +13,7 @@ from fractions import Fraction
 from functools import cache, partial
 from importlib.resources import files
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
@@ -23,17 +23,19 @@ from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.costs import DELTAS, epsilon_rows, usual_zcdp
 from discreet.accounting.overall import Account
 from discreet.accounting.overall import account as account_of
+from discreet.accounting.questions import Jobs, People, Relation
 from discreet.accounting.sampling import sampled
 from discreet.answers.answer import Sentence, Words, marked
 from discreet.answers.facts import ALPHAS, Facts, Misses
 from discreet.answers.report import report_answer, report_sections, report_subject
-from discreet.budget import Neighbours, Release
+from discreet.budget import Release
 from discreet.budget.events import Releasable, release_of
 from discreet.budget.toml import line as one_line
 from discreet.errors import InputError, PrecisionError
 from discreet.loss.values import read_probabilities
 from discreet.noise.capabilities import require
 from discreet.numbers import Exact
+from discreet.questions import Option, repeated_option
 from discreet.render import look
 from discreet.render.html import html_words, section_of
 from discreet.report.html.pdf import print_pdf
@@ -96,13 +98,20 @@ def checked_title(title: str) -> str:
 def gather(
     release: Releasable,
     *,
-    delta: Exact | Sequence[Exact] = ("1e-10",),
-    prior: Exact = "1/2",
-    neighbours: Neighbours | None = None,
-    people: int = 1,
-    certify: bool = True,
-    savings: bool = True,
-    jobs: int = 1,
+    delta: Annotated[
+        Exact | Sequence[Exact],
+        repeated_option("The delta of the headline, default 1e-10; may be repeated.", "D", "delta"),
+    ] = ("1e-10",),
+    prior: Annotated[
+        Exact, Option("The adversary's prior probability of one answer; default 1/2.", "P", reads=str)
+    ] = "1/2",
+    neighbours: Relation = None,
+    people: People = 1,
+    certify: Annotated[bool, Option("Skip the proofs; the page says so.", each="no-certify")] = True,
+    savings: Annotated[
+        bool, Option("Skip the search for noise that could be saved.", each="no-savings")
+    ] = True,
+    jobs: Jobs = 1,
     progress: Stage | None = None,
     account: Account | None = None,
 ) -> Facts:
@@ -230,7 +239,17 @@ def _saving(release: Release, delta: Fraction, account: Account) -> tuple[Calibr
 # -- the page ----------------------------------------------------------------------------------------------
 
 
-def render(facts: Facts, *, before: Facts | None = None, title: str = "") -> str:
+def render(
+    facts: Facts,
+    *,
+    before: Annotated[
+        Facts | None,
+        Option(
+            "Another release to compare with, such as the one before a change.", "OTHER", reads=str | None
+        ),
+    ] = None,
+    title: Annotated[str, Option("The title of the page.", "TEXT")] = "",
+) -> str:
     """Return the page as text; nothing is computed here."""
     sections = report_sections(facts, before=before)
     heading = checked_title(title) or facts.release.title or facts.release.name

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil, floor, log, log10, sqrt
+from typing import Annotated
 
 from discreet.errors import InputError
 from discreet.numbers import Exact, brief, fraction, positive, share
+from discreet.questions import Option
 from discreet.release.mechanism.configuration import BUDGET_WORDS, BUDGETS, Configuration, Place
 from discreet.release.mechanism.groups import Specification
 from discreet.release.safetab.account import LARGEST, budget_spent
@@ -21,18 +23,57 @@ def changed(
     configuration: Configuration,
     specification: Specification,
     *,
-    levels: Iterable[Place] | None = None,
-    rhos: Mapping[Place, Exact] | None = None,
-    epsilons: Mapping[Place, Exact] | None = None,
-    margins: Mapping[Place, int] | None = None,
-    total_rho: Exact | None = None,
-    total_epsilon: Exact | None = None,
-    delta: Exact = "1e-10",
-    races: int | None = None,
-    gamma: Exact | None = None,
-    chance: Exact | None = None,
-    error: Exact = "0.1",
-    of: Of = "cell",
+    levels: Annotated[
+        Iterable[Place] | None,
+        Option(
+            "What to tabulate, such as USA,STATE,COUNTY:2 or detailed. Default: all with a budget.",
+            "PLACES",
+            reads=str | None,
+        ),
+    ] = None,
+    rhos: Annotated[
+        Mapping[Place, Exact] | None,
+        Option("Budgets, such as USA:2=2.134,regional=0.008.", "PLACE=R,...", each="rho", reads=str | None),
+    ] = None,
+    epsilons: Annotated[
+        Mapping[Place, Exact] | None,
+        Option("The same if the privacy is puredp.", "PLACE=E,...", each="epsilon", reads=str | None),
+    ] = None,
+    margins: Annotated[
+        Mapping[Place, int] | None,
+        Option(
+            "Budgets from 95 % margins of a cell, such as COUNTY:2=11.",
+            "PLACE=M,...",
+            each="margin",
+            reads=str | None,
+        ),
+    ] = None,
+    total_rho: Annotated[
+        Exact | None,
+        Option(
+            "One total, shared out over the levels of each pass as their budgets are.", "R", reads=str | None
+        ),
+    ] = None,
+    total_epsilon: Annotated[
+        Exact | None,
+        Option(
+            "The same by epsilon: at --delta under zCDP, the sum of epsilons under puredp.",
+            "E",
+            reads=str | None,
+        ),
+    ] = None,
+    delta: Annotated[Exact, Option("The delta of the epsilon. Default: 1e-10.", "D", reads=str)] = "1e-10",
+    races: Annotated[int | None, Option("How many race codes count, 1 to 8.", "N")] = None,
+    gamma: Annotated[
+        Exact | None, Option("The first stage's share of a budget.", "G", reads=str | None)
+    ] = None,
+    chance: Annotated[
+        Exact | None, Option("Chance of dropping an empty group; 0: never.", "P", reads=str | None)
+    ] = None,
+    error: Annotated[Exact, Option("Target error, such as 0.1 (default) or 10%.", "E", reads=str)] = "0.1",
+    of: Annotated[
+        Of, Option("Error relative to the average cell (default), or to the whole group.", "cell|total")
+    ] = "cell",
 ) -> Configuration:
     """Return a configuration with changes: the levels that are tabulated, their budgets, and the rest.
 

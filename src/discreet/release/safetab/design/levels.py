@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Annotated
 
 from discreet.accounting.parallel import Progress
 from discreet.budget import Claim
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.numbers import Exact, brief, fraction, positive
+from discreet.questions import Option
 from discreet.release.mechanism.adaptive import Mechanism
 from discreet.release.mechanism.configuration import BUDGET_WORDS, Configuration, Place
 from discreet.release.mechanism.groups import Specification
@@ -104,9 +106,16 @@ def sizing(
     error: Exact = "0.1",
     of: Of = "cell",
     delta: Exact = "1e-10",
-    derive: bool = False,
+    derive: Annotated[bool, Option("Derive the thresholds from the target error.")] = False,
     exact: bool = True,
-    codes_named: Sequence[Exact] | None = None,
+    codes_named: Annotated[
+        Sequence[Exact] | None,
+        Option(
+            "Public shares of people who name 1, 2, ... race codes; tells what --races leaves out.",
+            "S,...",
+            reads=str | None,
+        ),
+    ] = None,
     progress: Progress | None = None,
 ) -> Sizing:
     """Size a configuration: margins, the sizes from which each table has at most the target error, the cost.

@@ -1,0 +1,1 @@
+"""Audits of mechanisms, a guest: the command `discreet risk audit`."""

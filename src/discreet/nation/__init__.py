@@ -1,0 +1,1 @@
+"""An invented nation, a guest: the command `discreet synth`."""
