@@ -157,7 +157,7 @@ test-lowest: | $(BIN)/python
 	@$(BIN)/uv --quiet pip install --python $(VENV)-lowest/bin/python --resolution lowest-direct '.[release,workbench,spreadsheet]'
 	@$(BIN)/uv --quiet pip install --python $(VENV)-lowest/bin/python pytest pytest-xdist hypothesis mpmath
 	PYTHONPATH=src $(VENV)-lowest/bin/python -m pytest -q -p no:cacheprovider -n $(JOBS) -o filterwarnings=default -k "not spark and not engines" \
-	  tests/bad tests/budget tests/noise tests/cli tests/release tests/studies/test_published.py
+	  tests/bad tests/budget tests/noise tests/cli tests/ledger tests/records tests/measurement tests/census tests/studies/test_published.py
 
 # Against the packages themselves. Tumult Analytics needs NumPy 1, so it has an environment of its own, and neither is .venv.
 test-interop:

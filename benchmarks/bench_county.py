@@ -19,10 +19,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.bench_tables import JOBS, SEED, Integers, Row, uneven
+from discreet.areas.cells import table_cells
+from discreet.areas.tree import Numbers, Tree
 from discreet.budget import Attributes, load
-from discreet.estimation.cells import table_cells
 from discreet.estimation.estimates import Estimates, Measurements
-from discreet.estimation.tree import Numbers, Tree
 from discreet.estimation.whole.descent import Descent
 from discreet.estimation.whole.sparse import WholeCells
 from discreet.noise import DiscreteGaussian

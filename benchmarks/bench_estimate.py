@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.areas.tree import Tree
 from discreet.budget import Attributes, load
 from discreet.estimation import accuracy, plan
 from discreet.estimation.estimates import Estimates, Measurements
 from discreet.estimation.model import told_by_level
-from discreet.estimation.tree import Tree
 from discreet.noise import Noise
 
 BLOCKS = 10_000

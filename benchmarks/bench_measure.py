@@ -81,7 +81,7 @@ def make(folder: Path, shape: str, cells: int) -> None:
 def run(folder: str, shape: str, kind: str, post: str) -> None:
     """Measure once, in this process, and print seconds, bytes and cells."""
     from discreet.budget import Release
-    from discreet.release import measure
+    from discreet.measurement import measure
 
     release = Release.from_toml(TOML)
     start, used = time.perf_counter(), time.process_time()

@@ -41,7 +41,7 @@ def disk(folder: Path, over: Event, most: list[int]) -> None:
 
 def nation(sizes: list[int], place: Path, memory: str) -> list[tuple[int, float, float, float, float, int]]:
     """Measure each size: people, seconds to generate them, seconds, processor seconds, memory, disk."""
-    from discreet.release.safetab.census2020 import write_parameters
+    from discreet.census.safetab.census2020 import write_parameters
 
     lines = []
     with tempfile.TemporaryDirectory(prefix="discreet-nation-", dir=place) as name:

@@ -13,8 +13,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from discreet.risk import Area, hierarchy_posterior
-from discreet.risk.two_levels import TwoLevels
+from discreet.disclosure import Area, hierarchy_posterior
+from discreet.disclosure.two_levels import TwoLevels
 
 BLOCK = Area(name="block", noisy=2, rho="0.0992", siblings=27, siblings_noisy=-1)
 GROUP = Area(name="block group", noisy=1, rho="0.2465")

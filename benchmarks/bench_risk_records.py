@@ -44,7 +44,7 @@ def make(folder: Path) -> None:
     import pyarrow.parquet
 
     from discreet.budget import load_file
-    from discreet.release import measure
+    from discreet.measurement import measure
 
     random = np.random.default_rng(1)
     (folder / "release.toml").write_text(RELEASE)

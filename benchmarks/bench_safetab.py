@@ -96,10 +96,10 @@ def rows(
     tell: Callable[[str], None] = lambda _text: None,
 ) -> list[Line]:
     """Measure everything."""
-    sys.path.insert(0, str(ROOT / "tests" / "release" / "safetab"))
+    sys.path.insert(0, str(ROOT / "tests" / "census"))
     from safetab_toy import DATA, TOY
 
-    from discreet.release.safetab.census2020 import write_parameters
+    from discreet.census.safetab.census2020 import write_parameters
 
     lines: list[Line] = []
     with tempfile.TemporaryDirectory(prefix="discreet-bench-") as name:

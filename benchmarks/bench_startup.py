@@ -21,10 +21,10 @@ STARTED: dict[str, list[str]] = {
         code: ["-c", code]
         for code in (
             "import discreet",
-            "import discreet.release.locks",
-            "import discreet.release.ledger",
+            "import discreet.ledger.locks",
+            "import discreet.ledger.ledger",
             "import discreet.accounting.calibration",
-            "import discreet.release.hierarchy.measuring",
+            "import discreet.measurement.measuring",
         )
     },
     "discreet --help": ["-m", "discreet", "--help"],

@@ -80,7 +80,7 @@ def make(folder: Path, blocks: int) -> None:
     import pyarrow.parquet as pq
 
     from discreet.budget import load
-    from discreet.release import measure
+    from discreet.measurement import measure
 
     rng = np.random.default_rng(SEED)
     release = load("pl94-2020")
@@ -122,7 +122,7 @@ def make(folder: Path, blocks: int) -> None:
 
 def run(folder: str, jobs: int) -> None:
     """Write the tables once, and print what it took: seconds, processor seconds, memory, seconds by stage."""
-    from discreet.release import estimate
+    from discreet.estimation import estimate
 
     started = time.perf_counter()
     stages: dict[str, float] = {}

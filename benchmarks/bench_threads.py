@@ -20,7 +20,7 @@ HEADER = ("threads of linear algebra", "processor seconds", "seconds *")
 RUN = """
 import json, resource, sys, time
 from discreet.estimation import linear_algebra
-from discreet.release import estimate
+from discreet.estimation import estimate
 
 if sys.argv[1] == "free":
     linear_algebra._libraries = list  # nothing can be told, so every library keeps its threads

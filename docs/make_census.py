@@ -134,7 +134,7 @@ def choose(most: int) -> None:
     import pyarrow.csv
     import pyarrow.parquet as pq
 
-    from discreet.release.nation.columns import DHC_LEVELS, address_attributes, household_attributes
+    from discreet.nation.columns import DHC_LEVELS, address_attributes, household_attributes
 
     records, target = Path("nation/records"), Path("dhc")
     areas = pq.read_table(records / "areas-dhc.parquet")
@@ -195,7 +195,7 @@ def part_of(preset: str, name: str, attributes: Any, wanted: Any) -> str:
 
 def units() -> None:
     """Write one release for each unit of the ledger: all of its runs together."""
-    from discreet.release import ledger_release
+    from discreet.ledger import ledger_release
 
     for unit in ("person", "household", "housing unit"):
         release = ledger_release("discreet-ledger.json", unit=unit, neighbours="bounded")

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.cli import run
-from discreet.release import write_example
+from discreet.measurement import write_example
 
 HERE = Path(__file__).parent / "demo"
 SURVEY = "survey"

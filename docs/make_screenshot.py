@@ -19,7 +19,7 @@ import make_demo
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
-from discreet.report.html.pdf import find_chromium
+from discreet.reports.html.pdf import find_chromium
 
 IMAGES = Path(__file__).parent / "images"
 DRAWN = ("dhc-2020.png", "less-noise.png", "survey/accuracy.png", "survey/estimates.png", "survey/risk.png")

@@ -15,7 +15,8 @@ import pytest
 from discreet.accounting.overall import account
 from discreet.budget import Level, Query, Release, Spine
 from discreet.cli import run
-from discreet.release import create_ledger, ledger_cost, ledger_release, measure, read_ledger
+from discreet.ledger import create_ledger, ledger_cost, ledger_release, read_ledger
+from discreet.measurement import measure
 
 DOCS = Path(__file__).parents[1] / "docs"
 

@@ -24,20 +24,7 @@ import discreet
 from discreet.accounting.comparisons.edgeworth import Edgeworth
 from discreet.accounting.costs import epsilon_rows
 from discreet.budget import cases
-from discreet.estimation import accuracy, plan
-from discreet.estimation.goals import read_goals
-from discreet.loss.all_pairs import AllPairs
-from discreet.loss.certified.all_cases import UpperBounds
-from discreet.loss.contour import Kind
-from discreet.loss.evaluation import Evaluations
-from discreet.loss.grids import Grid
-from discreet.loss.lattice import Loss, TiltedTransform
-from discreet.loss.lists import ListEvaluator
-from discreet.memory import Forgetful
-from discreet.noise import SystemEntropy
-from discreet.release import check_ledger, create_ledger, estimate, measure, read_ledger, tabulate
-from discreet.report import sample_profile, sample_tradeoff
-from discreet.risk import (
+from discreet.disclosure import (
     Area,
     Attack,
     Poisson,
@@ -49,6 +36,20 @@ from discreet.risk import (
     sequence,
     table_risk,
 )
+from discreet.estimation import accuracy, estimate, plan
+from discreet.estimation.goals import read_goals
+from discreet.ledger import check_ledger, create_ledger, read_ledger
+from discreet.loss.all_pairs import AllPairs
+from discreet.loss.certified.all_cases import UpperBounds
+from discreet.loss.contour import Kind
+from discreet.loss.evaluation import Evaluations
+from discreet.loss.grids import Grid
+from discreet.loss.lattice import Loss, TiltedTransform
+from discreet.loss.lists import ListEvaluator
+from discreet.measurement import measure, tabulate
+from discreet.memory import Forgetful
+from discreet.noise import SystemEntropy
+from discreet.reports import sample_profile, sample_tradeoff
 from discreet.studies import register
 from discreet.studies.published import LatticeNormal, SequentialSieve
 

@@ -200,7 +200,7 @@ def test_the_site_builds_without_a_warning_and_without_dead_links(tmp_path: Path
 def search_works(site: Path) -> None:
     """Ask pages opened from the disk for what people look for: the answer comes first, nothing is fetched."""
     playwright = pytest.importorskip("playwright.sync_api", reason="the search is tried in a browser")
-    from discreet.report.html.pdf import find_chromium
+    from discreet.reports.html.pdf import find_chromium
 
     try:
         chromium = find_chromium()

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         preset_names,
     )
     from discreet.errors import DiscreetError, InputError, PrecisionError
+    from discreet.measurement.measuring import measure
     from discreet.noise import (
         ContinuousGaussian,
         ContinuousLaplace,
@@ -48,7 +49,6 @@ if TYPE_CHECKING:
         sample,
     )
     from discreet.numbers import Interval
-    from discreet.release.hierarchy.measuring import measure
 else:
     __getattr__, __dir__ = loaded_on_use(
         __name__,
@@ -67,7 +67,7 @@ else:
             "discreet.numbers": "Interval",
             "discreet.noise": "ContinuousGaussian ContinuousLaplace GaussianNoise LaplaceNoise PowerNoise "
             "TableNoise sample",
-            "discreet.release.hierarchy.measuring": "measure",
+            "discreet.measurement.measuring": "measure",
         },
     )
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from discreet.answers import Answer
-    from discreet.release.frames import DataFrame
+    from discreet.tables.frames import DataFrame
 
 LONGEST = 120
 """Characters of a result at a prompt, at most."""
@@ -121,7 +121,7 @@ def reason_in_words(verification: object) -> str:
 def page_in_words(profile: object, *, title: str = "") -> str:
     """Return what a risk profile tells as a page in plain words.
 
-    >>> from discreet.risk import risk_profile
+    >>> from discreet.disclosure import risk_profile
     >>> page_in_words(risk_profile({"Block": "0.0992"}, prior="1/2")).splitlines()[0]
     '# What can be learned about one person from rhos'
     """

@@ -17,7 +17,8 @@ import scipy
 from numpy.typing import NDArray
 
 from discreet.errors import DiscreetError
-from discreet.noise import CountLoss, DiscreteGaussian, Noise, grouped, sample
+from discreet.noise import DiscreteGaussian, Noise, grouped, sample
+from discreet.noise.claims import false_claims, mass, support
 
 
 class NotPrivateSeededEntropy:
@@ -98,7 +99,7 @@ def check_law(law: Noise, *, draws: int = 20_000, seed: int = 1) -> tuple[str, .
         }
     if law.outcome_count(1.0) is not None:
         checks["accounts"] = _accounts
-    checks["claims"] = _claims
+    checks["claims"] = false_claims
     problems = [f"{name}: {problem}" for name, check in checks.items() for problem in check(law)]
     if problems:
         listed = "\n".join(f"  {number}. {problem}" for number, problem in enumerate(problems, 1))
@@ -118,39 +119,26 @@ def _copies(law: Noise) -> Iterator[str]:
         yield "a mirrored law must be its own exchange"
 
 
-def _mass(law: CountLoss, theta: float) -> float:
-    """E e^(theta L) over finite losses."""
-    if law.normal:
-        return float(np.exp(0.5 * law.normal * (theta + theta * theta)))
-    total = float(np.exp(law.log + theta * law.value).sum())
-    if law.density is not None:
-        nodes, weights = np.polynomial.legendre.leggauss(200)
-        half = 0.5 * (law.density.high - law.density.low)
-        at = law.density.low + half * (nodes + 1)
-        total += float(half * weights @ np.exp(law.density.log(at) + theta * at))
-    return total
-
-
 def _loss(law: Noise) -> Iterator[str]:
     for exchanged in (False, True):
         loss = law.loss_law(exchanged=exchanged)
-        total = _mass(loss, 0.0) + loss.infinite
+        total = mass(loss, 0.0) + loss.infinite
         if not abs(total - 1) <= 1e-11 + loss.left_out:
             yield f"probabilities of the loss add up to {total!r}, not to 1"
         if np.any(np.diff(loss.value) < 0):
             yield "losses must be ascending"
-        if _mass(loss, -1.0) > 1 + 1e-11:
-            yield f"without the person finite losses have probability {_mass(loss, -1.0)!r}, more than 1"
+        if mass(loss, -1.0) > 1 + 1e-11:
+            yield f"without the person finite losses have probability {mass(loss, -1.0)!r}, more than 1"
 
 
 def _directions(law: Noise) -> Iterator[str]:
     one, other = law.loss_law(), law.loss_law(exchanged=True)
     for theta in (-0.8, -0.5, -0.3):
         # with the hypotheses exchanged the loss is -L, and its law is tilted by e^-L
-        here, there = _mass(one, theta), _mass(other, -1 - theta)
+        here, there = mass(one, theta), mass(other, -1 - theta)
         if not abs(here - there) <= 1e-10 * max(here, there):
             yield f"E e^(tL) at t = {theta} is {here!r}, and with the hypotheses exchanged {there!r}"
-        mirrored = _mass(one, -1 - theta)
+        mirrored = mass(one, -1 - theta)
         if law.is_mirrored and not abs(here - mirrored) <= 1e-10 * max(here, mirrored):
             yield f"`is_mirrored` is true, but E e^(tL) differs at {theta} and {-1 - theta}"
 
@@ -165,7 +153,7 @@ def _changes(law: Noise) -> Iterator[str]:
         yield "copies must have the `sensitivity` that they are made with"
         return
     if not law.is_drawn:
-        spread = [_mass(each.loss_law(), -0.5) for each in made]
+        spread = [mass(each.loss_law(), -0.5) for each in made]
         if not spread[0] > spread[1] > spread[2]:
             yield f"`loss_law` ignores `sensitivity`: E e^(-L/2) is {spread!r} at 1, 2 and 3"
         return
@@ -194,13 +182,8 @@ def _changes(law: Noise) -> Iterator[str]:
             return
 
 
-def _support(law: Noise) -> NDArray[np.int64]:
-    reach = int(law.reach(45.0)) + 2
-    return np.arange(-reach, reach + 1)
-
-
 def _probabilities(law: Noise) -> Iterator[str]:
-    x = _support(law)
+    x = support(law)
     p = law.pmf(x)
     if not abs(float(p.sum()) - 1) < 1e-12:
         yield f"P[X = x] add up to {float(p.sum())!r}"
@@ -236,7 +219,7 @@ def _balls(law: Noise) -> Iterator[str]:
 
 def _draws(law: Noise, draws: int, seed: int) -> Iterator[str]:
     found = sample(law.for_one(), draws, source=NotPrivateSeededEntropy(seed))
-    x = _support(law)
+    x = support(law)
     expected = draws * law.pmf(x)
     if np.any(law.pmf(found) == 0):
         yield "an outcome was drawn that has probability zero"
@@ -264,48 +247,3 @@ def _accounts(law: Noise) -> Iterator[str]:
         found = float(compose([law.repeated(1)]).delta(epsilon=epsilon))
         if not true * (1 - 1e-11) - 1e-14 <= found <= true * (1 + 1e-6) + left_out + 1e-14:
             yield f"delta({epsilon}) is {found!r}; its outcomes give {true!r}"
-
-
-def _claims(law: Noise) -> Iterator[str]:
-    """What a law says of itself, by which questions are taken and evaluators chosen, must be true."""
-    loss, cost, largest = law.loss_law(), law.proved_cost, law.largest
-    if law.normal_loss is not None and not math.isclose(float(law.normal_loss), loss.normal, rel_tol=1e-12):
-        yield f"`normal_loss` is {float(law.normal_loss)!r}, and the normal loss has variance {loss.normal!r}"
-    if largest is not None and loss.value.size and float(loss.value[-1]) > float(largest) * (1 + 1e-12):
-        yield f"`largest` is {float(largest)!r}, and a loss is {float(loss.value[-1])!r}"
-    if cost is not None and (law.zcdp is None or float(cost.rho) < float(law.zcdp) * (1 - 1e-12)):
-        yield f"`proved_cost` says rho is {float(cost.rho)!r}, and it is {law.zcdp and float(law.zcdp)!r}"
-    if cost is not None and not cost.normal and (largest is None or cost.pure < law.times * largest):
-        yield f"`proved_cost` says that no loss is above {float(cost.pure)!r}"
-    defined = law.defined_loss(100)
-    if defined is not None:
-        values = float(defined.start) + float(defined.step) * np.arange(len(defined.p))
-        chances = np.array([float(p) for p in defined.p])
-        found, true = (float(chances @ np.exp(-0.5 * values)), _mass(loss, -0.5))
-        if not math.isclose(found, true, rel_tol=1e-9):
-            yield f"E e^(-L/2) is {found!r} by `defined_loss`, and {true!r} by `loss_law`"
-    if law.has_evidence or law.is_estimated:
-        yield from _claims_of_values(law)
-
-
-def _claims_of_values(law: Noise) -> Iterator[str]:
-    """What estimates and the risk of single counts assume of each value of the noise."""
-    one, x = law.for_one(), _support(law)
-    p = one.pmf(x)
-    if law.has_evidence:
-        inside = x[(x >= -20) & (x <= 20)]
-        evidence = one.log_pmf(inside - 1) - one.log_pmf(inside)
-        found = one.evidence(inside.astype(np.float64))
-        if not np.all(np.isfinite(found)) or np.abs(found - evidence).max() > 1e-9 * (
-            1 + np.abs(evidence).max()
-        ):
-            yield "`has_evidence` is true, and `evidence` is not the finite log ratio of P[X = x]"
-    if law.is_estimated:
-        angles = np.array([0.0, 0.3, 1.0, 2.0, math.pi])
-        direct = np.cos(np.multiply.outer(angles, x)) @ p
-        if (
-            np.abs(one.transform(angles) - direct).max() > 1e-9
-            or direct.min() < -1e-12
-            or not np.allclose(p, p[::-1])
-        ):
-            yield "`is_estimated` is true, and E cos(uX) is not the positive `transform` of symmetric noise"

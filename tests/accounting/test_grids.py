@@ -10,12 +10,12 @@ import pytest
 
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
+from discreet.disclosure.beliefs import QUANTILES
 from discreet.loss import quantiles
 from discreet.loss.grids import GridTails
 from discreet.loss.lattice import Loss
 from discreet.loss.quantiles import both_tails, loss_tails
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from discreet.risk.beliefs import QUANTILES
 
 LAWS = [
     [DiscreteGaussian(variance="1.828"), DiscreteGaussian(variance="4.0217")],

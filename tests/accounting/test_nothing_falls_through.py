@@ -13,7 +13,12 @@ from discreet.budget import AnswerKind, Claim, Level, Query, Release, cases
 from discreet.budget.law_toml import noise_pairs
 from discreet.budget.neighbours import main_case, records_apart
 from discreet.budget.scope import Scope
+from discreet.census.safetab.account import exact_account, two_stages
+from discreet.census.safetab.census2020 import configuration_2020, specification_2020
+from discreet.census.safetab.design.costs import cost
 from discreet.estimation.best_plan import _exponent_of
+from discreet.ledger.entry import Entry
+from discreet.ledger.spending import spent, spent_epsilon
 from discreet.loss.certified.definition import defined_delta, seconds
 from discreet.noise import (
     ContinuousLaplace,
@@ -23,11 +28,6 @@ from discreet.noise import (
     PowerNoise,
     TableNoise,
 )
-from discreet.release.entry import Entry
-from discreet.release.safetab.account import exact_account, two_stages
-from discreet.release.safetab.census2020 import configuration_2020, specification_2020
-from discreet.release.safetab.design.costs import cost
-from discreet.release.spending import spent, spent_epsilon
 
 LEVEL = Level(name="a", queries=[Query(name="total", rho="1/2")])
 RELEASE = Release(name="r", neighbours="bounded", levels=[LEVEL])

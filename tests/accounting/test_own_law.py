@@ -13,12 +13,12 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from discreet import InputError, Level, Query, Release, account, calibrate, compose, verify
+from discreet.disclosure import risk
 from discreet.errors import DiscreetError
 from discreet.noise import DiscreteGaussian, Noise, balls
 from discreet.noise.capabilities import QUESTIONS, require, supports
 from discreet.noise.distribution import ProvedCost, StatedValue
 from discreet.numbers import Exact
-from discreet.risk import risk
 from discreet.testing import check_law
 
 Floats = NDArray[np.float64]
@@ -147,7 +147,7 @@ def test_each_question_is_taken_or_refused_in_its_sentence(question: str) -> Non
 
 
 def test_a_report_is_refused_before_anything_is_computed() -> None:
-    from discreet.report.html import page
+    from discreet.reports.html import page
 
     with pytest.raises(
         InputError, match="a report needs noise that a file of the release can state, not log"

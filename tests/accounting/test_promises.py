@@ -36,9 +36,9 @@ from discreet.accounting.costs import compare, privacy_table
 from discreet.budget.claims import Claim
 from discreet.budget.scope import Scope
 from discreet.cli import run
+from discreet.disclosure import risk, risk_profile
 from discreet.estimation import accuracy, plan
-from discreet.report.html import gather
-from discreet.risk import risk, risk_profile
+from discreet.reports.html import gather
 
 QUICK, UNITS = "dhc-2022-08-25", "pl94-2020-units"
 MIXED = [DiscreteGaussian(5, times=9), DiscreteGaussian(5), DiscreteLaplace(4, sensitivity=2)]

@@ -14,11 +14,11 @@ from discreet.answers.quantity import Claimed, NumberKind, Quantity
 from discreet.budget import AnswerKind, Claim, Level, Query, Release, Spine, load
 from discreet.budget.scope import Extent, Scope
 from discreet.cli import run
-from discreet.release import Ledger, ledger_cost
+from discreet.disclosure import risk_profile
+from discreet.ledger import Ledger, ledger_cost
 from discreet.render.html import html_of
 from discreet.render.text import text_of
 from discreet.render.tiles import tile_of
-from discreet.risk import risk_profile
 
 VARIANCES = {"S": 4, "C": Fraction(1, 2), "B": 9}
 

@@ -18,15 +18,15 @@ from discreet import DiscreteGaussian, InputError, account, compose, load
 from discreet.answers import Answer, AnswerTable, Column, describe
 from discreet.answers.answer import Bullets, Paragraph, Sentence
 from discreet.answers.figure import Axis, Line, Panel, Picture, points
-from discreet.estimation import accuracy, compare_areas
+from discreet.disclosure import risk, risk_profile
+from discreet.disclosure.category import categories
+from discreet.disclosure.counts import one_count, several_counts
+from discreet.disclosure.promise import promised_risk
+from discreet.estimation import accuracy, compare_areas, estimate
 from discreet.faces import LONGEST, Displayed
-from discreet.release import Ledger, estimate
+from discreet.ledger import Ledger
 from discreet.render.frame import frame_of, tables_of
 from discreet.render.pictures import drawn_in
-from discreet.risk import risk, risk_profile
-from discreet.risk.category import categories
-from discreet.risk.counts import one_count, several_counts
-from discreet.risk.promise import promised_risk
 
 QUICK = "dhc-2022-08-25"
 NOISY = {"unit": ["A", "B"], "estimate": [520.0, 480.0], "sd": [6.0, 8.0]}

@@ -15,13 +15,13 @@ from discreet import account, calibrate, load, verify
 from discreet.accounting.costs import PrivacyTable, TwoReleases, epsilon_rows
 from discreet.answers import describe
 from discreet.answers.describing import _FUNCTIONS
+from discreet.census.safetab.census2020 import configuration_2020, specification_2020
+from discreet.census.safetab.design import sizing
+from discreet.census.safetab.validation import check_input
 from discreet.estimation import accuracy, plan, regress
 from discreet.faces import Displayed
-from discreet.release import Ledger, ledger_cost
-from discreet.release.composition import ledger_costs
-from discreet.release.safetab.census2020 import configuration_2020, specification_2020
-from discreet.release.safetab.design import sizing
-from discreet.release.safetab.validation import check_input
+from discreet.ledger import Ledger, ledger_cost
+from discreet.ledger.composition import ledger_costs
 from discreet.studies import find
 
 QUICK = "dhc-2022-08-25"
@@ -89,8 +89,25 @@ def displayed(base: type = Displayed) -> Iterator[type]:
         yield from displayed(one)
 
 
+ROOMS_WITH_RESULTS = (
+    "budget",
+    "accounting",
+    "ledger",
+    "records",
+    "estimation",
+    "measurement",
+    "disclosure",
+    "cellkey",
+    "audit",
+    "census.safetab",
+    "nation",
+    "studies",
+    "answers",
+)
+
+
 def test_every_result_that_displays_itself_is_described() -> None:
-    for room in ("budget", "accounting", "estimation", "release", "risk", "report", "studies", "answers"):
+    for room in ROOMS_WITH_RESULTS:
         package = import_module(f"discreet.{room}")
         for module in pkgutil.iter_modules(package.__path__):
             import_module(f"discreet.{room}.{module.name}")

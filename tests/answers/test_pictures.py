@@ -30,13 +30,13 @@ from discreet.answers.figure import (
     points,
 )
 from discreet.budget import load
+from discreet.disclosure import Area, hierarchy_posterior, table_risk
+from discreet.disclosure.counts import one_count
+from discreet.disclosure.profile import risk_profile
 from discreet.estimation import accuracy
 from discreet.render.charts import chart_of, charts_of
 from discreet.render.look import COLOURS, DASHES, dashes, tick_text
 from discreet.render.pictures import figure_of, inline_svg, picture_bytes
-from discreet.risk import Area, hierarchy_posterior, table_risk
-from discreet.risk.counts import one_count
-from discreet.risk.profile import risk_profile
 
 
 def _account() -> Answer:

@@ -19,11 +19,11 @@ from discreet.answers.measurements import each_by_itself
 from discreet.answers.printed import footnotes
 from discreet.budget import Release
 from discreet.cli import run
-from discreet.estimation import accuracy, compare_areas, regress
-from discreet.release import Estimated, estimate, measure
-from discreet.release.hierarchy.fit_report import fit_record
+from discreet.estimation import Estimated, accuracy, compare_areas, estimate, regress
+from discreet.estimation.output.fit_report import fit_record
+from discreet.measurement import measure
 from discreet.render.text import text_of
-from discreet.report.printed import print_tables
+from discreet.reports.printed import print_tables
 
 TEXT = """
 name = "s"
@@ -227,7 +227,7 @@ def test_whole_numbers_beside_measurements_add_up_as_the_release_lets_them(
 
 
 def test_every_query_is_every_query_that_both_releases_have() -> None:
-    from discreet.report.html import gather
+    from discreet.reports.html import gather
 
     fewer = Release.from_toml(TEXT.rpartition("[[levels]]")[0])
     for other, told in ((RELEASE, "All 3 levels: 100"), (fewer, "All 2 levels that both have: 100")):

@@ -16,7 +16,6 @@ import numpy as np
 import pytest
 
 from discreet.answers.answer import Paragraph
-from discreet.answers.cellkey_account import cell_account_answer
 from discreet.cellkey import (
     CellFamily,
     LargeCounts,
@@ -30,6 +29,7 @@ from discreet.cellkey import (
     revealed,
     two_laws,
 )
+from discreet.cellkey.answers.account import cell_account_answer
 from discreet.cellkey.convolution import lattice_product
 from discreet.cellkey.two_laws import exp_interval
 from discreet.errors import InputError

@@ -10,7 +10,6 @@ from itertools import chain, combinations
 import pytest
 
 from discreet.answers.answer import Paragraph
-from discreet.answers.cellkey_table import perturbation_check_answer
 from discreet.cellkey import (
     LargeCounts,
     PerturbationTable,
@@ -19,6 +18,7 @@ from discreet.cellkey import (
     entropy_table,
     perturbation_table,
 )
+from discreet.cellkey.answers.table import perturbation_check_answer
 from discreet.cellkey.convolution import lattice_product
 from discreet.cellkey.two_laws import together
 from discreet.errors import InputError

@@ -20,7 +20,7 @@ from discreet.cli import run
 from discreet.cli.console import MEASURE, SURVEY, TABULATE, TRY
 from discreet.cli.schema import schema_names
 
-EXAMPLES = Path(__file__).parents[2] / "src" / "discreet" / "release" / "examples"
+EXAMPLES = Path(__file__).parents[2] / "src" / "discreet" / "measurement" / "examples"
 
 FIXED: dict[str, object] = {
     "error": {"error": "there is no file a.toml", "problems": ["there is no file a.toml"], "status": 2},

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from discreet.answers.cellkey_design import table_design_answer
-from discreet.answers.cellkey_run import perturbed_answer
+from discreet.cellkey import perturb
+from discreet.cellkey.answers.design import table_design_answer
+from discreet.cellkey.answers.run import perturbed_answer
 from discreet.cellkey.design import design_perturbation
 from discreet.cli import run
-from discreet.release import perturb, write_example
+from discreet.measurement import write_example
 from discreet.render.json import json_of
 
 
@@ -107,7 +108,7 @@ def test_a_run(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
 _CHILD = """
 import os, signal, sys
 from discreet.cli import main
-from discreet.release.cellkey import run
+from discreet.cellkey import run
 how = getattr(signal, sys.argv[1])
 def stop(*_):
     os.kill(os.getpid(), how)

@@ -13,7 +13,7 @@ import pytest
 from discreet.budget import ALIASES, load_preset, preset_names
 from discreet.cli.commands import commands_of
 from discreet.cli.completion import SCRIPTS, completed_commands
-from discreet.release import write_example
+from discreet.measurement import write_example
 
 SHELLS = ["bash", "zsh", "fish"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from discreet import load
-from discreet.release import measure, write_example
+from discreet.measurement import measure, write_example
 
 
 @pytest.fixture

@@ -14,7 +14,7 @@ from discreet.cli import STATUSES
 from discreet.cli.completion import completed_commands
 from discreet.cli.schema import schema_names, schema_of
 from discreet.interop.json_schema import problems
-from discreet.release import write_example
+from discreet.measurement import write_example
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = {one.words: one for one in completed_commands() if one.words}

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from discreet.errors import PrecisionError
-from discreet.release import read_ledger
+from discreet.ledger import read_ledger
 
 TOML = """\
 name = "counts"
@@ -383,7 +383,7 @@ def test_a_cost_that_cannot_be_computed_hides_nothing_else(measure, discreet, mo
     def refuse(*_, **__):
         raise PrecisionError("too many paths")
 
-    monkeypatch.setattr("discreet.release.composition.ledger_cost", refuse)
+    monkeypatch.setattr("discreet.ledger.composition.ledger_cost", refuse)
     shown = discreet("ledger", "show", "ledger.json")
     assert shown.status == 0
     assert shown.out.count("The epsilon of one person could not be computed: too many paths") == 1

@@ -11,40 +11,50 @@ from pathlib import Path
 import pytest
 from cyclopts import App
 
-from discreet import Certificate, account, calibrate, portfolio, release, verify
+from discreet import (
+    Certificate,
+    account,
+    calibrate,
+    estimation,
+    ledger,
+    measurement,
+    portfolio,
+    records,
+    verify,
+)
 from discreet.accounting.costs import compare, privacy_table
 from discreet.accounting.questions import Accounting, Calibrating, Comparing
+from discreet.audit.runs import audit_mechanism, audit_release
+from discreet.audit.tabulation import audit_tabulation
 from discreet.budget import load
 from discreet.cellkey import account_cells, check_table, hypercube, read_cells, read_perturbation_table
 from discreet.cellkey.design import design_perturbation
-from discreet.cellkey.questions import TableDesigning
+from discreet.cellkey.questions import CellKeying, TableDesigning
+from discreet.cellkey.run import perturb
+from discreet.census.safetab import census2020, curator, design, synthetic, validation
+from discreet.census.safetab import run as detailed_groups
+from discreet.census.safetab.account import account as detailed_account
+from discreet.census.safetab.earlier import total_only_groups
 from discreet.cli import run
 from discreet.cli.commands import all_commands
+from discreet.disclosure import risk, table_risk
+from discreet.disclosure.category import categories, release_categories, table_categories
+from discreet.disclosure.counts import one_count, several_counts
+from discreet.disclosure.hierarchy import hierarchy_posterior
+from discreet.disclosure.population import records_risk
+from discreet.disclosure.promise import promised_risk
+from discreet.disclosure.questions import Risking, RiskingRecords
 from discreet.estimation import accuracy, plan
-from discreet.estimation.questions import Planning
+from discreet.estimation.questions import Estimating, Planning
 from discreet.guests import loaded
 from discreet.interop.registry import registry_entry
-from discreet.release.cellkey.questions import CellKeying
-from discreet.release.cellkey.run import perturb
-from discreet.release.composition import ledger_costs
-from discreet.release.hierarchy.audit_runs import audit_mechanism, audit_release
-from discreet.release.hierarchy.people import records_risk
-from discreet.release.hierarchy.questions import Checking, Estimating, Measuring, RiskingRecords, Tabulating
-from discreet.release.nation.synthesis import synthesize_nation
-from discreet.release.policy_review import review_policy
-from discreet.release.safetab import census2020, curator, design, synthetic, validation
-from discreet.release.safetab import run as detailed_groups
-from discreet.release.safetab.account import account as detailed_account
-from discreet.release.safetab.audit import audit_tabulation
-from discreet.release.safetab.earlier import total_only_groups
-from discreet.report.html import gather, render
-from discreet.report.records import write_records_risk
-from discreet.risk import risk, table_risk
-from discreet.risk.category import categories, release_categories, table_categories
-from discreet.risk.counts import one_count, several_counts
-from discreet.risk.hierarchy import hierarchy_posterior
-from discreet.risk.promise import promised_risk
-from discreet.risk.questions import Risking
+from discreet.ledger.composition import ledger_costs
+from discreet.ledger.policy_review import review_policy
+from discreet.measurement.questions import Measuring, Tabulating
+from discreet.nation.synthesis import synthesize_nation
+from discreet.records.questions import Checking
+from discreet.reports.html import gather, render
+from discreet.reports.records import write_records_risk
 
 Functions = tuple[Callable[..., object], ...]
 
@@ -53,14 +63,14 @@ QUESTIONS: dict[str, tuple[type, Callable[..., object]]] = {
     "calibrate": (Calibrating, calibrate),
     "cellkey design": (TableDesigning, design_perturbation),
     "cellkey run": (CellKeying, perturb),
-    "check-records": (Checking, release.check_records),
+    "check-records": (Checking, records.check_records),
     "compare": (Comparing, compare),
-    "estimate": (Estimating, release.estimate),
-    "measure": (Measuring, release.measure),
+    "estimate": (Estimating, estimation.estimate),
+    "measure": (Measuring, measurement.measure),
     "plan": (Planning, plan),
     "risk records": (RiskingRecords, records_risk),
     "risk release": (Risking, risk),
-    "tabulate": (Tabulating, release.tabulate),
+    "tabulate": (Tabulating, measurement.tabulate),
 }
 """Commands whose options are declared as a question, which its function takes."""
 
@@ -69,17 +79,17 @@ ASKED: dict[str, Functions] = {
     "accuracy": (accuracy,),
     "cellkey account": (account_cells, read_cells, hypercube, read_perturbation_table),
     "cellkey check": (check_table, read_perturbation_table),
-    "check-tables": (release.check_tables,),
-    "example": (release.write_example,),
+    "check-tables": (estimation.check_tables,),
+    "example": (measurement.write_example,),
     "explain": (promised_risk,),
-    "ledger check": (release.check_ledger,),
-    "ledger new": (release.create_ledger,),
+    "ledger check": (ledger.check_ledger,),
+    "ledger new": (ledger.create_ledger,),
     "ledger show": (ledger_costs,),
-    "ledger sign": (release.sign_ledger,),
-    "ledger total": (release.change_total,),
+    "ledger sign": (ledger.sign_ledger,),
+    "ledger total": (ledger.change_total,),
     "policy check": (review_policy,),
-    "policy show": (release.rules_in_force,),
-    "policy sign": (release.sign_policy,),
+    "policy show": (ledger.rules_in_force,),
+    "policy sign": (ledger.sign_policy,),
     "registry": (registry_entry,),
     "report": (gather, render),
     "risk audit": (audit_release, audit_mechanism, audit_tabulation),
@@ -260,13 +270,13 @@ def test_a_repeated_option_that_is_not_given_is_the_default_of_python(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    release.write_example(".")
-    release.measure(
+    measurement.write_example(".")
+    measurement.measure(
         load("release.toml"), None, "noisy", records="records.csv", units="units.csv", rehearsal=1
     )
     assert run(["estimate", "noisy", "--out", "a", "--quiet"]) == 0
     assert run(["estimate", "noisy", "--out", "b", "--level", "0.9", "--level", "0.95", "--quiet"]) == 0
-    release.estimate("noisy", "c")
+    estimation.estimate("noisy", "c")
     capsys.readouterr()
     one, *others = (Path(out, "estimates.NOT-PRIVATE.csv").read_bytes() for out in "abc")
     assert others == [one, one]

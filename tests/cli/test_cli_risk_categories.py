@@ -13,14 +13,14 @@ import pyarrow as pa
 import pytest
 
 from discreet.budget import Attributes, Level, Query, Release, Spine
+from discreet.disclosure import decision_accuracy, joint_accuracy
+from discreet.disclosure import evidence as evidence_module
+from discreet.disclosure.attack import Attack, independent_others
+from discreet.disclosure.category import categories, release_categories, table_categories
+from discreet.disclosure.evidence import EvidenceLaw, evidence_law
+from discreet.disclosure.scores import chance_right
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from discreet.risk import decision_accuracy, joint_accuracy
-from discreet.risk import evidence as evidence_module
-from discreet.risk.attack import Attack, independent_others
-from discreet.risk.category import categories, release_categories, table_categories
-from discreet.risk.evidence import EvidenceLaw, evidence_law
-from discreet.risk.scores import chance_right
 
 
 def enumerated(noise: Noise, priors: list[float], reach: int) -> float:

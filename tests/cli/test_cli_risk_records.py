@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from discreet import release
+from discreet import measurement
 from discreet.budget import load_file
 
 
 @pytest.fixture
 def survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    release.write_example(".")
+    measurement.write_example(".")
     return tmp_path
 
 
@@ -40,7 +40,7 @@ def test_expected_alone(discreet: Callable[..., Any], survey: Path) -> None:
 
 @pytest.mark.slow
 def test_all_surfaces_tell_the_same(discreet: Callable[..., Any], survey: Path) -> None:
-    release.measure(
+    measurement.measure(
         load_file("release.toml"), None, "noisy", records="records.csv", units="units.csv", rehearsal=1
     )
     given = ("risk", "records", "--records", "records.csv", "--noisy", "noisy", "--prior", "1/10")

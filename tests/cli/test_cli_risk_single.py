@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from discreet.cli import run
-from discreet.risk import joint_accuracy, posterior, ratio
+from discreet.disclosure import joint_accuracy, posterior, ratio
 
 ONE = ("risk", "single", "--noisy", "1", "--rho", "0.099", "--prior", "1/2")
 

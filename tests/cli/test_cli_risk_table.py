@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from discreet.risk import expected_ratio, ratio
+from discreet.disclosure import expected_ratio, ratio
 
 ROWS = "unit,level,query,cell,value,variance\na,State,t,c,70,5\nb,Block,t,c,8,5\nc,Block,t,c,1,5\n"
 

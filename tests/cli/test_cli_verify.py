@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from discreet import Certificate, account, load
-from discreet.report import export as export_module
+from discreet.reports import export as export_module
 
 DELTA = "1e-10"
 

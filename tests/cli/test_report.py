@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from discreet.answers import Quantity
-from discreet.report.html import pdf as pdf_module
+from discreet.reports.html import pdf as pdf_module
 
 CHROMIUM = next(filter(None, map(shutil.which, pdf_module.NAMES)), None)
 QUICK = ("--no-certify", "--no-savings", "--quiet")

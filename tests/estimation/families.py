@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from discreet.estimation.tree import Floats, Integers
+from discreet.areas.tree import Floats, Integers
 from discreet.estimation.whole.family import UNBOUNDED, Family, Limits
 
 SIZES = (1, 2, 3, 5, 8, 13, 24, 40, 60)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from dense import matrix
 
+from discreet.areas.tree import Tree
 from discreet.budget import Attributes
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
 from discreet.estimation.fit import (
@@ -21,7 +22,6 @@ from discreet.estimation.fit import (
     spreads,
     tail_of_largest,
 )
-from discreet.estimation.tree import Tree
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
 

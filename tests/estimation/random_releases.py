@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from dense import matrix
 
+from discreet.areas.tree import Tree
 from discreet.budget import Attributes
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
-from discreet.estimation.tree import Tree
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
 VARIANCES = ("1/10", "1/4", "1/2", "1", "3/2", "2", "5", "10")

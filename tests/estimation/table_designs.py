@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from discreet.areas.tree import Tree
 from discreet.budget import Attributes
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
-from discreet.estimation.tree import Tree
 from discreet.noise import DiscreteGaussian, sample
 
 PEOPLE = Attributes({"sex": ["f", "m"], "age": ["a", "b", "c", "d"]})

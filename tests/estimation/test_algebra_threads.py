@@ -12,10 +12,10 @@ import scipy.linalg  # noqa: F401  # brings a library of its own
 from health import RELEASE, records, truth
 
 from discreet.errors import InputError
-from discreet.estimation import accuracy, linear_algebra
+from discreet.estimation import accuracy, estimate, linear_algebra
 from discreet.estimation.linear_algebra import algebra_threads, one_algebra_thread
-from discreet.release import estimate, measure
-from discreet.report.printed import print_tables
+from discreet.measurement import measure
+from discreet.reports.printed import print_tables
 
 
 @pytest.fixture

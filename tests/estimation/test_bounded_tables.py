@@ -14,14 +14,14 @@ from test_whole_information import measurements
 from test_whole_tables import random_bounds, with_zeros
 
 from discreet.errors import InputError
+from discreet.estimation import check_tables, estimate
 from discreet.estimation.estimates import Estimates
+from discreet.estimation.input.bounds import Bounds
+from discreet.estimation.output import bounded_tables
+from discreet.estimation.output.part_tables import PartStore
 from discreet.estimation.whole.by_part import TANGLED, CutMeasurements, summaries_of_columns
 from discreet.estimation.whole.subtrees import cut_at
 from discreet.estimation.whole.tables import WholeTables, determined, settled
-from discreet.release import check_tables, estimate
-from discreet.release.hierarchy import bounded_tables
-from discreet.release.hierarchy.bounds import Bounds
-from discreet.release.hierarchy.part_tables import PartStore
 
 __all__ = ["noisy"]
 

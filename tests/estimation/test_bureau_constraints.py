@@ -18,8 +18,8 @@ from health import rows
 from discreet.budget import Attributes, Recode, Release, Tabulation
 from discreet.budget.attributes import Factor
 from discreet.errors import InputError
-from discreet.release import estimate
-from discreet.release.hierarchy.bounds import Bounds
+from discreet.estimation import estimate
+from discreet.estimation.input.bounds import Bounds
 
 SEEDS = [*range(4), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(4, 16))]
 

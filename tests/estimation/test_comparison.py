@@ -12,9 +12,9 @@ import pytest
 
 from discreet import InputError, load
 from discreet.answers import describe
-from discreet.estimation import compare_areas
+from discreet.estimation import compare_areas, estimate
 from discreet.estimation.comparison import AreaComparison
-from discreet.release import estimate, measure, write_example
+from discreet.measurement import measure, write_example
 from discreet.render.json import json_of
 from discreet.render.text import text_of
 

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from discreet.answers import describe
+from discreet.areas.tree import Tree
 from discreet.budget import Attributes, Level, Query, Release, load
 from discreet.errors import InputError
 from discreet.estimation import accuracy
 from discreet.estimation.intervals import count_ends
 from discreet.estimation.laws import Terms, half_widths
-from discreet.estimation.tree import Tree
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample
 from discreet.testing import NotPrivateSeededEntropy
 

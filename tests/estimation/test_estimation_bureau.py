@@ -15,7 +15,7 @@ from health import RELEASE, TEXT, Dense, indicator, rows, truth
 
 from discreet.cli import run
 from discreet.errors import InputError
-from discreet.release import estimate
+from discreet.estimation import estimate
 
 CODES = ["0", "01", "02", "03", "0101", "0102", "0201", "0202", "0203", "0301"]
 LEVELS = ["Nation", "Region", "District"]

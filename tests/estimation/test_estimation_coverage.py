@@ -12,14 +12,14 @@ import numpy as np
 import pytest
 
 from discreet.answers import describe
+from discreet.areas.tree import Floats, Tree
 from discreet.budget import Attributes, Level, Query, Release
-from discreet.estimation import accuracy, intervals
+from discreet.estimation import accuracy, estimate, intervals
 from discreet.estimation.estimates import Estimates, InMemory, Measurements, Moments
 from discreet.estimation.laws import Terms, half_widths
-from discreet.estimation.tree import Floats, Tree
+from discreet.measurement import measure
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import bound, float_up
-from discreet.release import estimate, measure
 
 
 def widths(

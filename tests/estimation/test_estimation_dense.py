@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from dense import Problem, matrix, problem, solve
 
+from discreet.areas.tree import Tree
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
 from discreet.estimation.model import Model
 from discreet.estimation.solution import Evidence, tree_estimate
 from discreet.estimation.solution import solve as solve_component
-from discreet.estimation.tree import Tree
 
 
 def compare(seed: int, sums: int = 0) -> tuple[float, int, int, int]:

@@ -12,15 +12,16 @@ import numpy as np
 import pytest
 from health import AGE, LEVEL, NAMES, PARENT, RELEASE, SEX, STARTS, TEXT, truth
 
+from discreet.areas.tree import Tree
 from discreet.budget import Release
 from discreet.cli import run
 from discreet.errors import InputError
+from discreet.estimation import estimate
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
 from discreet.estimation.intervals import count_ends
 from discreet.estimation.model import told_by_level
-from discreet.estimation.tree import Tree
+from discreet.measurement import measure
 from discreet.noise import sample
-from discreet.release import estimate, measure
 from discreet.testing import NotPrivateSeededEntropy
 
 

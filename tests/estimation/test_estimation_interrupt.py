@@ -9,9 +9,14 @@ from typing import Any
 import pytest
 from health import RELEASE, records, truth
 
-from discreet.release import create_ledger, estimate, measure, tables, tabulate
-from discreet.release.hierarchy import estimate_table, measurements, measuring, record_columns
-from discreet.release.hierarchy import records as counting
+from discreet.areas import output as tables
+from discreet.estimation import estimate
+from discreet.estimation.input import measurements
+from discreet.estimation.output import estimate_table
+from discreet.ledger import create_ledger
+from discreet.measurement import measure, measuring, tabulate
+from discreet.records import record_columns
+from discreet.records import records as counting
 
 PLACES: list[tuple[Any, str, int]] = [
     (record_columns, "read_table", 1),

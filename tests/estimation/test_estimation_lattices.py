@@ -12,16 +12,15 @@ import pytest
 from numpy.typing import NDArray
 from random_releases import drawn
 
+from discreet.areas.tree import Tree, uniform_tree
 from discreet.budget import Attributes, load
 from discreet.budget.noise_table import queries_of
-from discreet.estimation import laws
+from discreet.estimation import estimate, laws
 from discreet.estimation.estimates import Estimates, InMemory, Measurements, Moments
 from discreet.estimation.intervals import Shared, View, close_ends, count_ends, shared_widths
 from discreet.estimation.laws import Errors, Terms, half_widths, transform
 from discreet.estimation.model import Model, told_by_level
-from discreet.estimation.tree import Tree, uniform_tree
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, sample
-from discreet.release import estimate
 from discreet.testing import NotPrivateSeededEntropy
 
 LEVELS = (0.9, 0.95, 0.99)

@@ -13,12 +13,12 @@ import pytest
 from scipy.optimize import linprog
 
 import discreet
+from discreet.areas.tree import Floats, uniform_tree
 from discreet.budget import Attributes, Level, Query, Release, Spine, load
 from discreet.cli import run
 from discreet.errors import InputError
 from discreet.estimation import Goal, Plan, accuracy, plan
 from discreet.estimation.best_plan import UniformPlan, _weighted
-from discreet.estimation.tree import Floats, uniform_tree
 from discreet.numbers import Exact
 
 

@@ -16,7 +16,8 @@ from health import NAMES, RELEASE, TEXT, Dense, records, rows, truth
 from discreet.budget import Attributes, Level, Release, load
 from discreet.cli import run
 from discreet.errors import InputError
-from discreet.release import estimate, measure
+from discreet.estimation import estimate
+from discreet.measurement import measure
 
 SECOND = """
 name = "second"
@@ -219,9 +220,9 @@ def test_redistricting_data_and_a_table_of_the_dhc(tmp_path: Path) -> None:
 def test_coverage_of_releases_that_differ(folders: Any, tmp_path: Path) -> None:
     """40 rehearsals of two releases, 12 cells of total and sex each. 90 % intervals cover more than 0.9 less
     four standard errors, as if each rehearsal had three independent cells: a false alarm in 30,000 seeds."""
+    from discreet.estimation.input.joint_estimates import JointEstimates
+    from discreet.estimation.input.measurements import read_published
     from discreet.estimation.intervals import count_ends
-    from discreet.release.hierarchy.joint_estimates import JointEstimates
-    from discreet.release.hierarchy.measurements import read_published
 
     cells, inside = truth(1), []
     given = folders(TEXT, OTHER)
@@ -438,8 +439,8 @@ def test_streamed_is_what_is_held(
     """Every number equal to 1e-9, with tiny pieces; units of the last depth are read again."""
     import pyarrow.parquet as pq
 
+    from discreet.areas import output as tables
     from discreet.estimation import estimates
-    from discreet.release import tables
 
     (folder,) = folders(TEXT)
     monkeypatch.setattr(tables, "ROWS", 25)

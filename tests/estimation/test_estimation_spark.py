@@ -8,7 +8,8 @@ import pytest
 from health import RELEASE, records, rows, truth
 
 from discreet.errors import InputError
-from discreet.release import estimate, measure
+from discreet.estimation import estimate
+from discreet.measurement import measure
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -28,9 +29,9 @@ def quick(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_spark_gives_what_is_given_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two processes, several subtrees and several parts of the output: every number to 1e-9, and whole
     numbers to the byte."""
+    from discreet.areas import output as tables
     from discreet.estimation import estimates
-    from discreet.release import tables
-    from discreet.release.hierarchy import part_tables
+    from discreet.estimation.output import part_tables
 
     people, units = records(tmp_path, truth())
     measure(RELEASE, None, tmp_path / "m", records=people, units=units, format="parquet", rehearsal=1)

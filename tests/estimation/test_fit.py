@@ -17,10 +17,11 @@ from random_releases import drawn
 
 from discreet.answers import describe
 from discreet.cli import run
+from discreet.estimation import estimate
 from discreet.estimation.estimates import Estimates, InMemory
 from discreet.estimation.fit import UNCHECKED, NamedResiduals, Residuals, Spread, fit_of, tail_of_largest
+from discreet.measurement import measure
 from discreet.noise import DiscreteLaplace
-from discreet.release import estimate, measure
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from discreet.areas.tree import Tree
 from discreet.budget import Attributes
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
-from discreet.estimation.tree import Tree
 from discreet.noise import Noise, PowerNoise, TableNoise, sample
 from discreet.testing import NotPrivateSeededEntropy
 

@@ -15,15 +15,16 @@ from bureau_files import draw
 from health import NAMES, PARENT, RELEASE, indicator, records, rows, truth
 
 from discreet.answers.table_check import table_check_answer
+from discreet.areas.tree import Tree
 from discreet.budget import Attributes, Release
 from discreet.errors import InputError
-from discreet.estimation.tree import Tree
-from discreet.release import check_tables, estimate, measure, tabulate
-from discreet.release.hierarchy import microdata
-from discreet.release.hierarchy.table_check import TableCheck
+from discreet.estimation import check_tables, estimate
+from discreet.estimation.output import microdata
+from discreet.estimation.output.table_check import TableCheck
+from discreet.measurement import measure, tabulate
 from discreet.render.json import json_of
 from discreet.render.text import text_of
-from discreet.report.printed import print_tables
+from discreet.reports.printed import print_tables
 
 ATTRIBUTES = RELEASE.attributes
 assert ATTRIBUTES is not None

@@ -17,12 +17,13 @@ from estimation.dense import matrix
 from discreet.answers import describe
 from discreet.budget import Attributes
 from discreet.errors import InputError
+from discreet.estimation import Estimated, estimate
 from discreet.estimation import estimates as estimates_module
+from discreet.estimation.input import noisy_table
 from discreet.estimation.laws import Errors, Terms, normal_quantile
 from discreet.estimation.normal import Normal
+from discreet.estimation.output import fit_report
 from discreet.noise import DiscreteGaussian, sample
-from discreet.release import Estimated, estimate
-from discreet.release.hierarchy import fit_report, noisy_table
 from discreet.testing import NotPrivateSeededEntropy
 
 Z90 = NormalDist().inv_cdf(0.95)

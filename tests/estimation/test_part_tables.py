@@ -18,19 +18,21 @@ from health import RELEASE, records, truth
 from test_whole_information import measurements
 from test_whole_tables import random_bounds, with_zeros
 
+from discreet.areas import output as tables
+from discreet.areas.tree import Tree
 from discreet.errors import InputError
+from discreet.estimation import estimate
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
-from discreet.estimation.tree import Tree
+from discreet.estimation.input.bounds import Bounds
+from discreet.estimation.output import part_tables
+from discreet.estimation.output.part_tables import PartStore, StoredCells
 from discreet.estimation.whole.by_part import Partwise, cells_of_columns
 from discreet.estimation.whole.contradiction import ContradictionError
 from discreet.estimation.whole.sparse import WholeCells
 from discreet.estimation.whole.subtrees import cut_at
 from discreet.estimation.whole.tables import WholeTables, settled
+from discreet.measurement import measure
 from discreet.noise import DiscreteGaussian
-from discreet.release import estimate, measure, tables
-from discreet.release.hierarchy import part_tables
-from discreet.release.hierarchy.bounds import Bounds
-from discreet.release.hierarchy.part_tables import PartStore, StoredCells
 
 
 def same(one: WholeCells, two: WholeCells) -> bool:
@@ -252,8 +254,8 @@ def test_resume_needs_tables_that_are_written(noisy: Path, tmp_path: Path) -> No
 
 SCRIPT = """
 import sys
-from discreet.release import estimate
-from discreet.release.hierarchy import part_tables
+from discreet.estimation import estimate
+from discreet.estimation.output import part_tables
 part_tables.CELLS = 24
 estimate(sys.argv[1], sys.argv[2], tables=True, histogram=True, microdata=True, resume=True, jobs=2)
 """

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from table_designs import Design, sparse
 
+from discreet.areas.tree import Tree
 from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.estimation import accuracy
 from discreet.estimation.estimates import Estimates
 from discreet.estimation.intervals import count_ends
-from discreet.estimation.tree import Tree
 from discreet.estimation.whole import beforehand, replicates
 from discreet.estimation.whole.replicates import TableError, TableErrors, sampled_units, table_errors
 from discreet.estimation.whole.tables import WholeTables

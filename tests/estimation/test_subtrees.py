@@ -10,15 +10,16 @@ import numpy as np
 import pytest
 from health import RELEASE, records, truth
 
+from discreet.areas import output as tables
+from discreet.areas.tree import Tree
 from discreet.budget import Attributes
 from discreet.estimation.estimates import InMemory, Measurements
-from discreet.estimation.tree import Tree
+from discreet.estimation.input.bounds import Bounds
+from discreet.estimation.input.joint_estimates import JointEstimates
+from discreet.estimation.input.measurements import read_published
 from discreet.estimation.whole.subtrees import PartSource, TreePart, cut_at, cut_tree, part_of, sizes_below
+from discreet.measurement import measure
 from discreet.noise import DiscreteGaussian
-from discreet.release import measure, tables
-from discreet.release.hierarchy.bounds import Bounds
-from discreet.release.hierarchy.joint_estimates import JointEstimates
-from discreet.release.hierarchy.measurements import read_published
 
 
 def ragged(seed: int, *, depth: int = 4) -> Tree:

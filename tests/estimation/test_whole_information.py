@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from dense import Problem, matrix, problem
 
+from discreet.areas.tree import Tree
 from discreet.budget import Tabulation
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
 from discreet.estimation.normal import Normal
-from discreet.estimation.tree import Tree
 from discreet.estimation.whole.information import Information
 
 

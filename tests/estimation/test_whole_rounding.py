@@ -10,7 +10,7 @@ import scipy
 from families import nested_labels, random_family
 from scipy.optimize import Bounds, LinearConstraint, milp
 
-from discreet.estimation.tree import Floats, Integers
+from discreet.areas.tree import Floats, Integers
 from discreet.estimation.whole.contradiction import ContradictionError
 from discreet.estimation.whole.family import UNBOUNDED, Family, Limits
 from discreet.estimation.whole.minimum import solve_family

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from discreet.areas.cells import table_cells
+from discreet.areas.tree import Floats, Integers, Tree
 from discreet.budget import Attributes, Recode
-from discreet.estimation.cells import table_cells
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
 from discreet.estimation.normal import Normal
-from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.estimation.whole import descent as descents
 from discreet.estimation.whole import stages
 from discreet.estimation.whole.descent import Descent

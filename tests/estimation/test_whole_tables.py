@@ -10,11 +10,11 @@ import pytest
 from dense import Problem, matrix, problem
 from test_whole_information import measurements
 
+from discreet.areas.cells import impossible_cells, table_cells
+from discreet.areas.tree import Tree
 from discreet.budget import Attributes, Tabulation
 from discreet.errors import InputError
-from discreet.estimation.cells import impossible_cells, table_cells
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
-from discreet.estimation.tree import Tree
 from discreet.estimation.whole import descent
 from discreet.estimation.whole.descent import Descent
 from discreet.estimation.whole.tables import WholeTables, settled

@@ -12,7 +12,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from inputs import COUNTS, RELEASE, command
 
-from discreet.release import create_ledger
+from discreet.ledger import create_ledger
 
 TOKENS = [
     *(

@@ -328,7 +328,7 @@ def test_a_ledger_says_how_many_runs_and_what_was_exact(
     workplace: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("pyarrow")
-    from discreet.release import Total, create_ledger
+    from discreet.ledger import Total, create_ledger
 
     (workplace / "counts.csv").write_text(
         "unit,parent,level,query,cell,count\nA,,State,total,all,10\nA,,State,sex,f,4\nA,,State,sex,m,6\n"

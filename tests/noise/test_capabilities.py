@@ -59,7 +59,7 @@ def ask_transform(law: Noise) -> object:
 
 
 def ask_evidence(law: Noise) -> object:
-    from discreet.risk.evidence import evidence_law
+    from discreet.disclosure.evidence import evidence_law
 
     return evidence_law([law])
 
@@ -77,13 +77,13 @@ def ask_edgeworth(law: Noise) -> object:
 
 
 def ask_beliefs(law: Noise) -> object:
-    from discreet.risk.limits import calibrate_risk
+    from discreet.disclosure.limits import calibrate_risk
 
     return calibrate_risk(release_with(law), risk=["belief=80%,prior=1/2,chance=10%"], delta="1e-3")
 
 
 def ask_spending(law: Noise) -> object:
-    from discreet.release.spending import spent
+    from discreet.ledger.spending import spent
 
     return spent(release_with(law))
 

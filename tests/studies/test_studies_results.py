@@ -12,10 +12,10 @@ import pytest
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
+from discreet.disclosure import Area, hierarchy_posterior
 from discreet.loss.contour import Kind
 from discreet.noise import DiscreteGaussian
 from discreet.render.pictures import figure_of
-from discreet.risk import Area, hierarchy_posterior
 from discreet.studies import (
     Study,
     Verdict,
@@ -513,7 +513,7 @@ def test_margins_and_budgets_of_2020() -> None:
 
 def test_table_4_needs_the_shares_and_not_the_rounded_rho() -> None:
     # with 0.099 six of the 45 posteriors and ratios differ from print
-    from discreet.risk import posterior, ratio
+    from discreet.disclosure import posterior, ratio
 
     off = 0
     for one in computed("risk-table-4").checks:

@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from discreet.budget import load_file
-from discreet.release import Total, create_ledger, read_ledger, spent, write_example
+from discreet.ledger import Total, create_ledger, read_ledger, spent
+from discreet.measurement import write_example
 
 HERE = Path(__file__).parent / "elsewhere"
 
@@ -64,7 +65,7 @@ MEASURE = (
 RUN_LOCKS = """
 import sys
 from pathlib import Path
-from discreet.release.locks import locked
+from discreet.ledger.locks import locked
 tally = Path("tally")
 for _ in range(40):
     with locked(Path.cwd()):
@@ -121,7 +122,7 @@ def test_locks_of_files_exclude_each_other(tmp_path: Path) -> None:
 HELD = """
 import os
 from pathlib import Path
-from discreet.release.locks import remove_if_dead, try_lock, unlock
+from discreet.ledger.locks import remove_if_dead, try_lock, unlock
 place, other = Path("work.partial"), Path("other.partial")
 place.mkdir(), other.mkdir()
 held = try_lock(place)

@@ -25,9 +25,10 @@ import xlsxwriter
 from discreet.answers import describe
 from discreet.budget import Release
 from discreet.cli import run
+from discreet.disclosure import table_risk
 from discreet.errors import InputError
-from discreet.release import create_ledger, measure, read_ledger, tabulate
-from discreet.risk import table_risk
+from discreet.ledger import create_ledger, read_ledger
+from discreet.measurement import measure, tabulate
 
 RELEASE = """
 name = "survey"

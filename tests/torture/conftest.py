@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "release"))  # the driver of runs that end badly
+sys.path.insert(0, str(Path(__file__).parents[1]))  # the driver of runs that end badly
 
 
 @pytest.fixture(scope="session")

@@ -21,7 +21,8 @@ from test_release_kill import Crashes, staged
 
 from discreet.budget import Release
 from discreet.errors import InputError
-from discreet.release import check_ledger, create_ledger, measure, read_ledger
+from discreet.ledger import check_ledger, create_ledger, read_ledger
+from discreet.measurement import measure
 
 FAULTS: dict[str, dict[str, Any]] = {
     "killed before": {"signal": signal.SIGKILL},

@@ -26,7 +26,7 @@ from discreet.budget.level_names import level_name
 from discreet.cli import run
 from discreet.errors import InputError
 from discreet.numbers import fraction
-from discreet.report.html import gather, render
+from discreet.reports.html import gather, render
 from discreet.workbench.state import State, to_link
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all

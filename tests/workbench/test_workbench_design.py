@@ -14,14 +14,14 @@ import pytest
 from browsing import upload, value, wait_for_text, wait_for_value
 
 from discreet.answers import Quantity, Rounding
-from discreet.answers.tabulation_design import cap_text
+from discreet.census.answers.design import cap_text
+from discreet.census.mechanism.adaptive import mechanism
+from discreet.census.safetab.account import account_pass
+from discreet.census.safetab.census2020 import write_parameters
+from discreet.census.safetab.configuration import read_configuration
+from discreet.census.safetab.design import exact_rho_for_margin, rivals, shown, smallest_sizes, table_chances
+from discreet.census.safetab.specification import read_specification, safetab_p
 from discreet.errors import InputError
-from discreet.release.mechanism.adaptive import mechanism
-from discreet.release.safetab.account import account_pass
-from discreet.release.safetab.census2020 import write_parameters
-from discreet.release.safetab.configuration import read_configuration
-from discreet.release.safetab.design import exact_rho_for_margin, rivals, shown, smallest_sizes, table_chances
-from discreet.release.safetab.specification import read_specification, safetab_p
 from discreet.workbench import tabulation as view
 from discreet.workbench.state import State
 from discreet.workbench.tabulation import Design, read_drop_chance, read_target

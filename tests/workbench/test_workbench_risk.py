@@ -19,10 +19,10 @@ from discreet.answers.answer import AnswerTable, Paragraph
 from discreet.answers.risk import belief_sentence, right_sentence
 from discreet.answers.risk_categories import categories_answer
 from discreet.budget import Level, Query, Release, load
+from discreet.disclosure import decision_accuracy, explain_profile, posterior, risk_profile
+from discreet.disclosure.adversary import Adversary, attacked
+from discreet.disclosure.category import Categories, release_categories
 from discreet.errors import InputError
-from discreet.risk import decision_accuracy, explain_profile, posterior, risk_profile
-from discreet.risk.adversary import Adversary, attacked
-from discreet.risk.category import Categories, release_categories
 from discreet.workbench import adversary as plan
 from discreet.workbench.commands import command_line
 from discreet.workbench.state import State, to_link

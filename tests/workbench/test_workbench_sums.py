@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 from discreet.budget import Release
+from discreet.disclosure.adversary import attackable
 from discreet.estimation.expected_accuracy import accuracy, margin_lines
-from discreet.risk.adversary import attackable
 from discreet.workbench.accuracy_page import Margins
 from discreet.workbench.state import State, from_link, from_toml, to_link, to_toml
 

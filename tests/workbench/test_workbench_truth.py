@@ -23,12 +23,12 @@ from discreet.answers.curves import curve_lines, tradeoff_panel
 from discreet.answers.headline import curve_name
 from discreet.budget import Release, load, preset_names
 from discreet.budget.level_names import level_name
+from discreet.census.safetab.census2020 import write_parameters
 from discreet.cli import run
 from discreet.estimation import accuracy
 from discreet.estimation.expected_accuracy import margin_lines
-from discreet.release.safetab.census2020 import write_parameters
 from discreet.render.charts import chart_of
-from discreet.report.html import gather, render
+from discreet.reports.html import gather, render
 from discreet.workbench import commands as lines
 from discreet.workbench.accuracy_page import Margins
 from discreet.workbench.differences import page_differences

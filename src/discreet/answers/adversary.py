@@ -10,7 +10,7 @@ from discreet.answers.answer import Answer, Fact, Part, sentence
 from discreet.answers.describing import describes
 from discreet.answers.quantity import Quantity, Style
 from discreet.answers.risk import chance_words, place_words
-from discreet.risk.adversary import Adversary, Attacked
+from discreet.disclosure.adversary import Adversary, Attacked
 
 _UNKNOWN = "–"
 
@@ -19,7 +19,7 @@ _UNKNOWN = "–"
 def attacked_answer(found: Attacked) -> Answer:
     """Say what an adversary believes after a published count, on average, and how often they are right.
 
-    >>> from discreet.risk.adversary import Count, attacked
+    >>> from discreet.disclosure.adversary import Count, attacked
     >>> block = (Count("Block", "total", Fraction(5)),)
     >>> answer = attacked_answer(attacked(Adversary("one", "1/2", block, known=0, published=1)))
     >>> [f"{fact.label}: {fact.value}" for fact in answer.facts[:3]]
@@ -108,7 +108,7 @@ def variance_text(variance: Fraction) -> str:
 def adversary_text(asked: Adversary) -> str:
     """Say who the adversary is.
 
-    >>> from discreet.risk.adversary import Count
+    >>> from discreet.disclosure.adversary import Count
     >>> print(adversary_text(Adversary("one", "1/2", (Count("Block", "total", Fraction(5)),), 3, 1)))
     Someone who knows everyone else in the block, 3 of them with the characteristics, gives the target \
 an even chance of being one more, and looks at one count of the block
@@ -138,7 +138,7 @@ an even chance of being one more, and looks at one count of the block
 def attack_command(asked: Adversary) -> str:
     """Return the command line of an attack on counts.
 
-    >>> from discreet.risk.adversary import Count
+    >>> from discreet.disclosure.adversary import Count
     >>> print(attack_command(Adversary("one", "1/2", (Count("Block", "total", Fraction(5)),), 3, 1)))
     discreet risk single --noisy 1 --known 3 --variance 5 --prior 1/2
     """

@@ -27,8 +27,8 @@ from discreet.answers.risk import right_percent, times_right
 from discreet.budget import Release
 from discreet.budget.level_names import level_name
 from discreet.budget.noise_table import rho_total
+from discreet.disclosure.profile import DIGITS as RISK_DIGITS
 from discreet.numbers import Interval
-from discreet.risk.profile import DIGITS as RISK_DIGITS
 
 _MOST_LEVELS = 8
 _NOISE = {
@@ -46,7 +46,7 @@ def changes_section(after: Facts, before: Facts) -> Answer:
     """Say how a release differs from the one before: its epsilon, the best guess, and the noise by level.
 
     >>> from discreet.budget import load
-    >>> from discreet.report.html import gather
+    >>> from discreet.reports.html import gather
     >>> release = load("dhc-2022-08-25")
     >>> both = (gather(one, certify=False, savings=False) for one in (release.scaled(2), release))
     >>> print(changes_section(*both).body[1].items[-1])

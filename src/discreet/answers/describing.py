@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable
-from functools import cache
 from importlib import import_module
 from typing import ParamSpec, TypeVar
 
@@ -48,7 +47,6 @@ def describe(result: object, **options: object) -> Answer:
     raise InputError(f"nothing describes a result of type {type(result).__name__}")
 
 
-@cache
 def _load_all() -> None:
     """Load what describes the results of this package and of guests, when the first of them is asked for."""
     for module in pkgutil.iter_modules(answers.__path__):

@@ -14,11 +14,11 @@ from discreet.accounting.sampling import Sampled
 from discreet.answers.figure import Points
 from discreet.answers.quantity import NumberKind
 from discreet.budget import Release
+from discreet.disclosure.category import Categories
+from discreet.disclosure.everything import WholeRisk
+from discreet.disclosure.profile import Risk, RiskProfile
 from discreet.estimation.expected_accuracy import Accuracy
 from discreet.faces import Displayed
-from discreet.risk.category import Categories
-from discreet.risk.everything import WholeRisk
-from discreet.risk.profile import Risk, RiskProfile
 
 ALPHAS = tuple(map(Fraction, ("1/1000", "1/100", "1/20", "1/10", "1/4")))
 """Shares of false alarms in the table of the trade-off curve."""

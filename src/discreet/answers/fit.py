@@ -7,7 +7,7 @@ from math import floor, log10
 from discreet.answers.answer import AnswerTable, Caution, Column, Paragraph, Sentence, sentence
 from discreet.answers.quantity import Quantity, Style
 from discreet.estimation.fit import Fit, QueryFit, Residual
-from discreet.release.hierarchy.fit_report import WARNINGS, fit_warnings
+from discreet.estimation.output.fit_report import WARNINGS, fit_warnings
 
 _REASONS = {
     "too large": "A variance is larger than stated, an area or an exact count is wrong, or they do not "

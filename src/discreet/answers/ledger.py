@@ -23,12 +23,12 @@ from discreet.answers.quantity import Claimed, Quantity, Rounding, Style
 from discreet.budget.level_names import level_name
 from discreet.budget.neighbours import RELATIONS
 from discreet.files import FilePath
+from discreet.ledger.check import LedgerCheck
+from discreet.ledger.composition import Cost, LedgerCosts, named_runs
+from discreet.ledger.entry import Entry, several
+from discreet.ledger.ledger import Ledger
 from discreet.numbers import bound, float_up
-from discreet.release.audit import LedgerCheck
-from discreet.release.composition import Cost, LedgerCosts, named_runs
-from discreet.release.entry import Entry, several
-from discreet.release.ledger import Ledger
-from discreet.release.rehearsal import NOT_PRIVATE
+from discreet.rehearsal import NOT_PRIVATE
 
 _RUN_COLUMNS = (
     Column("run", "run", is_text=True),
@@ -53,8 +53,8 @@ _TOTAL_COLUMNS = (
 def ledger_answer(found: LedgerCosts, *, file: FilePath = "ledger") -> Answer:
     """Say what the runs of a ledger have spent, in rho and in epsilon, and what is left of its totals.
 
-    >>> from discreet.release import Ledger
-    >>> from discreet.release.composition import ledger_costs
+    >>> from discreet.ledger import Ledger
+    >>> from discreet.ledger.composition import ledger_costs
     >>> print(*ledger_answer(ledger_costs(Ledger.new()), file="ledger.json").body)
     ledger.json: 0 runs.
     """
@@ -102,7 +102,7 @@ def _without_epsilon(cost: Cost) -> Sentence:
 def cost_answer(cost: Cost) -> Answer:
     """Say what the runs of a ledger cost one record together.
 
-    >>> from discreet.release import Ledger, ledger_cost
+    >>> from discreet.ledger import Ledger, ledger_cost
     >>> print(cost_answer(ledger_cost(Ledger.new(), unit="person", neighbours="bounded")).summary)
     All runs together cost one person (bounded neighbours) epsilon 0 (exact) at delta 1e-10
     """

@@ -15,16 +15,16 @@ from discreet.answers.release import relation
 from discreet.answers.sums import clipped_records, clipped_sentences
 from discreet.answers.table_errors import error_cells, error_picture, error_said
 from discreet.budget.level_names import level_name
+from discreet.estimation.estimating import Estimated
+from discreet.estimation.output.clipping import Clipped
+from discreet.estimation.output.fit_report import fit_record, fit_warnings
 from discreet.estimation.whole.replicates import TableErrors
 from discreet.files import json_fields
+from discreet.ledger.entry import several
+from discreet.measurement.measuring import Measured
+from discreet.measurement.tabulating import Tabulated
 from discreet.numbers import brief, fraction
-from discreet.release.entry import several
-from discreet.release.hierarchy.clipping import Clipped
-from discreet.release.hierarchy.estimates import Estimated
-from discreet.release.hierarchy.fit_report import fit_record, fit_warnings
-from discreet.release.hierarchy.measuring import Measured
-from discreet.release.hierarchy.tabulating import Tabulated
-from discreet.release.rehearsal import NOT_PRIVATE
+from discreet.rehearsal import NOT_PRIVATE
 
 _ESTIMATES = {
     "none": "No estimates were asked for; measurements are unbiased and may be negative.",

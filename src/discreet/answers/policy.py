@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from discreet.answers.answer import Answer, AnswerTable, Cell, Column, Fact, Paragraph, Part
 from discreet.answers.describing import describes
 from discreet.files import FilePath
-from discreet.release.policy import PERMISSIONS, Policy
-from discreet.release.policy_review import InForce, PolicyReview
-from discreet.release.rules import Rules
+from discreet.ledger.policy import PERMISSIONS, Policy
+from discreet.ledger.policy_review import InForce, PolicyReview
+from discreet.ledger.rules import Rules
 
 _COLUMNS = (
     Column("rule", "rule", is_text=True),

@@ -11,11 +11,11 @@ from discreet.answers.describing import describes
 from discreet.answers.fit import NO_TRUST, fit_caution, fit_sentence, residual_table
 from discreet.answers.measurements import counted, intervals_said
 from discreet.answers.quantity import Quantity, Style
+from discreet.estimation.input.joint_estimates import name_of_query
+from discreet.estimation.output.fit_report import fit_record, fit_warnings
+from discreet.estimation.output.printed import PrintedTable, PrintedTables
 from discreet.numbers import brief
-from discreet.release.hierarchy.fit_report import fit_record, fit_warnings
-from discreet.release.hierarchy.joint_estimates import name_of_query
-from discreet.release.hierarchy.printed import PrintedTable, PrintedTables
-from discreet.release.rehearsal import NOT_PRIVATE
+from discreet.rehearsal import NOT_PRIVATE
 
 NOTHING = "–"
 """What stands where no measurement determines a number."""
@@ -33,7 +33,7 @@ class HeadCell:
 def table_title(table: PrintedTable) -> str:
     """Say what a table is of.
 
-    >>> from discreet.release.hierarchy.printed import PrintedTable
+    >>> from discreet.estimation.output.printed import PrintedTable
     >>> import numpy as np
     >>> empty = np.zeros((0, 0))
     >>> table_title(PrintedTable("age * sex", ("age", "sex"), (), (), empty, empty))

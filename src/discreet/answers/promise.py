@@ -12,7 +12,7 @@ from discreet.answers.figure import QUIET, Axis, Dots, Panel, Picture, Symbol
 from discreet.answers.quantity import Quantity, Rounding, Style, count_quantity
 from discreet.answers.risk import chance_words
 from discreet.answers.risk_everything import detection_table
-from discreet.risk.promise import PromisedRisk
+from discreet.disclosure.promise import PromisedRisk
 
 _MOST = Rounding.UP
 _MOST_PEOPLE = 10**9
@@ -22,7 +22,7 @@ _MOST_PEOPLE = 10**9
 def promise_answer(found: PromisedRisk) -> Answer:
     """Say what a promise means for one person.
 
-    >>> from discreet.risk.promise import promised_risk
+    >>> from discreet.disclosure.promise import promised_risk
     >>> answer = promise_answer(promised_risk(epsilon=4, delta="1e-6", prior="1/100"))
     >>> [str(fact.value) for fact in answer.facts], answer.command
     (['34.91', '99.01 %'], 'discreet explain --epsilon 4 --delta 1e-6 --prior 0.01 --neighbours unbounded')
@@ -255,7 +255,7 @@ def _counts(found: PromisedRisk) -> tuple[int, int]:
 def people_picture(found: PromisedRisk) -> Picture:
     """Return 100 people twice: those whom an adversary would take her for, before and after.
 
-    >>> from discreet.risk.promise import promised_risk
+    >>> from discreet.disclosure.promise import promised_risk
     >>> picture = people_picture(promised_risk(epsilon=4, delta="1e-6", prior="1/100"))
     >>> [len(panel.items[0].points) for panel in picture.panels]
     [1, 35]

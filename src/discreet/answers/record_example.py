@@ -8,8 +8,8 @@ from discreet.answers.answer import AnswerTable, Column, Part, Sentence, Words, 
 from discreet.answers.figure import Axis, Cells, Panel, Picture
 from discreet.answers.quantity import Quantity, Style, count_quantity
 from discreet.budget.level_names import level_name
-from discreet.risk.record_example import DecisionMap, ExamplePerson
-from discreet.risk.records import RecordsRisk
+from discreet.disclosure.record_example import DecisionMap, ExamplePerson
+from discreet.disclosure.records import RecordsRisk
 
 MOST_CELLS = 12
 """Cells of the area that are listed for people; the files have all."""

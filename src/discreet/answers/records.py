@@ -19,8 +19,8 @@ from discreet.answers.answer import (
 from discreet.answers.describing import describes
 from discreet.answers.quantity import count_quantity
 from discreet.budget.scope import Scope
-from discreet.release.hierarchy.record_check import RecordCheck
-from discreet.release.hierarchy.suggestion import Suggestion
+from discreet.records.record_check import RecordCheck
+from discreet.records.suggestion import Suggestion
 from discreet.tables import Problem
 
 

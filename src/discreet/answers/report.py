@@ -69,9 +69,9 @@ from discreet.answers.risk_explain import LOPSIDED
 from discreet.answers.sums import has_sums
 from discreet.budget import Release, load_preset, preset_names
 from discreet.budget.level_names import level_name
+from discreet.disclosure.profile import DIGITS as RISK_DIGITS
+from discreet.disclosure.profile import Risk
 from discreet.numbers import DIGITS, Interval, exact_text
-from discreet.risk.profile import DIGITS as RISK_DIGITS
-from discreet.risk.profile import Risk
 
 
 @describes(Facts)
@@ -79,7 +79,7 @@ def report_answer(found: Facts, *, written: Sequence[str] = ()) -> Answer:
     """Say the headline of a report, and into which files it was written.
 
     >>> from discreet.budget import load
-    >>> from discreet.report.html import gather
+    >>> from discreet.reports.html import gather
     >>> print(*report_answer(gather(load("dhc-2022-08-25"), certify=False, savings=False)).body)
     dhc-2022-08-25: epsilon 20.3247 (exact) at delta 1e-10; the best guess is right at most 91.17 times in \
 100 (not certified).
@@ -131,7 +131,7 @@ def report_sections(found: Facts, *, before: Facts | None = None) -> dict[str, A
     """Return the sections of a report by the names that links know them under, in order.
 
     >>> from discreet.budget import load
-    >>> from discreet.report.html import gather
+    >>> from discreet.reports.html import gather
     >>> list(report_sections(gather(load("dhc-2022-08-25"), certify=False, savings=False)))[:3]
     ['decision', 'parameters', 'curves']
     """
@@ -161,7 +161,7 @@ def report_subject(found: Facts) -> Sentence:
     """Say in one line what a report is about: the release, neighbours, prior and what is claimed.
 
     >>> from discreet.budget import load
-    >>> from discreet.report.html import gather
+    >>> from discreet.reports.html import gather
     >>> print(report_subject(gather(load("dhc-2022-08-25"), certify=False, savings=False)))
     dhc-2022-08-25 · one person added or removed (unbounded neighbours) · prior 1/2 · exact · not certified
     """

@@ -40,9 +40,9 @@ from discreet.answers.figure import (
 from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style
 from discreet.answers.release import claim_note, claim_text, relation
 from discreet.budget.level_names import level_name
+from discreet.disclosure.beliefs import QUANTILES
+from discreet.disclosure.profile import Risk, RiskProfile
 from discreet.numbers import brief
-from discreet.risk.beliefs import QUANTILES
-from discreet.risk.profile import Risk, RiskProfile
 
 _WORDS = re.compile(r"[A-Z][a-z]+( [a-z]+)*")
 _COLUMNS = (
@@ -75,7 +75,7 @@ def risk_answer(profile: RiskProfile, *, is_held: bool = False) -> Answer:
 
     `is_held` says that some counts are held exact.
 
-    >>> from discreet.risk.profile import risk_profile
+    >>> from discreet.disclosure.profile import risk_profile
     >>> answer = risk_answer(risk_profile({"block group": "0.2465", "block": "0.0992"}, prior="1/2"))
     >>> [row[3] for row in answer.body[3].cells], str(answer.facts[0].value)
     (['0.2801', '0.1777', '0.2802', '0.1777', '0.3227'], '66.14 %')
@@ -107,7 +107,7 @@ def risk_answer(profile: RiskProfile, *, is_held: bool = False) -> Answer:
 def levels_picture(profile: RiskProfile) -> Picture:
     """Return how often the best adversary is right, by level, a panel for each prior.
 
-    >>> from discreet.risk.profile import risk_profile
+    >>> from discreet.disclosure.profile import risk_profile
     >>> picture = levels_picture(risk_profile({"block": "0.0992"}, prior=["1/2", "1/10"]))
     >>> [panel.title for panel in picture.panels], picture.title
     (['prior 0.5', 'prior 0.1'], 'rhos: the best any adversary can do')
@@ -119,7 +119,7 @@ def levels_picture(profile: RiskProfile) -> Picture:
 def levels_panel(profile: RiskProfile) -> Panel:
     """Return how often the best adversary is right, for one prior: from one count, from a level, from all.
 
-    >>> from discreet.risk.profile import risk_profile
+    >>> from discreet.disclosure.profile import risk_profile
     >>> [item.label for item in levels_panel(risk_profile({"block": "0.0992"}, prior="1/2")).items]
     ['all its counts', 'its most precise count', 'everything published', 'nothing published']
     """
@@ -182,7 +182,7 @@ def right_panel(
 def risk_facts(profile: RiskProfile) -> tuple[Fact, ...]:
     """Return the numbers of the headline: right decisions, advantage, mean and median belief; of one prior.
 
-    >>> from discreet.risk.profile import risk_profile
+    >>> from discreet.disclosure.profile import risk_profile
     >>> [str(fact.value) for fact in risk_facts(risk_profile({"block": "0.0992"}, prior="1/2"))]
     ['58.89 %', '0.1777', '0.5237', '0.5248']
     """
@@ -287,7 +287,7 @@ def _claimed(row: Risk, value: float, style: Style, unit: str = "") -> Quantity:
 def right_of(row: Risk) -> Quantity:
     """Return how often the best guess is right.
 
-    >>> from discreet.risk.profile import risk_profile
+    >>> from discreet.disclosure.profile import risk_profile
     >>> profile = risk_profile({"block group": "0.2465", "block": "0.0992"}, prior="1/2")
     >>> [str(right_of(row)) for row in profile.rows]
     ['0.6401', '0.5888', '0.6401', '0.5889', '0.6614']
@@ -298,7 +298,7 @@ def right_of(row: Risk) -> Quantity:
 def right_percent(row: Risk, *, unit: str = "") -> Quantity:
     """Return the same digits as so many of 100.
 
-    >>> from discreet.risk.profile import risk_profile
+    >>> from discreet.disclosure.profile import risk_profile
     >>> print(right_percent(risk_profile({"block": "0.0992"}, prior="1/2").overall[0], unit="%"))
     58.89 %
     """
@@ -308,7 +308,7 @@ def right_percent(row: Risk, *, unit: str = "") -> Quantity:
 def times_right(row: Risk) -> Sentence:
     """Write the same digits as so many times in 100.
 
-    >>> from discreet.risk.profile import risk_profile
+    >>> from discreet.disclosure.profile import risk_profile
     >>> print(times_right(risk_profile({"block": "0.0992"}, prior="1/2").overall[0]))
     58.89 times in 100
     """
@@ -318,7 +318,7 @@ def times_right(row: Risk) -> Sentence:
 def advantage_of(row: Risk) -> Quantity:
     """Return the advantage over chance, at an even prior.
 
-    >>> from discreet.risk.profile import risk_profile
+    >>> from discreet.disclosure.profile import risk_profile
     >>> profile = risk_profile({"block group": "0.2465", "block": "0.0992"}, prior="1/2")
     >>> [f"{advantage_of(row)} of {row.advantage:.6f}" for row in profile.rows[::2]]
     ['0.2801 of 0.280113', '0.2802 of 0.280113', '0.3227 of 0.322630']
@@ -329,7 +329,7 @@ def advantage_of(row: Risk) -> Quantity:
 def belief_of(row: Risk, value: float) -> Quantity:
     """Return the mean or a quantile of the belief.
 
-    >>> from discreet.risk.profile import risk_profile
+    >>> from discreet.disclosure.profile import risk_profile
     >>> one, _, every, *_ = risk_profile({"block group": "0.2465", "block": "0.0992"}, prior="1/2").rows
     >>> [str(belief_of(*asked)) for asked in ((one, 0.56781), (every, 0.56781), (every, 0.99987123))]
     ['0.5678', '0.5679', '0.9999']
@@ -340,7 +340,7 @@ def belief_of(row: Risk, value: float) -> Quantity:
 def factor_of(row: Risk) -> Quantity:
     """Return the mean belief over the prior.
 
-    >>> from discreet.risk.profile import risk_profile
+    >>> from discreet.disclosure.profile import risk_profile
     >>> [str(factor_of(row)) for row in risk_profile({"block": 5000}, prior="1/3000").rows[:2]]
     ['3,000', '3,000']
     """
@@ -403,7 +403,7 @@ def worst_case(row: Risk) -> str:
     """Name the case that decides the accuracy.
 
     >>> from discreet.budget import load
-    >>> from discreet.risk.profile import risk_profile
+    >>> from discreet.disclosure.profile import risk_profile
     >>> worst_case(risk_profile(load("dhc-2022-08-25"), prior="1/2").overall[0])
     'path 1'
     """
@@ -414,7 +414,7 @@ def worst_case(row: Risk) -> str:
 def right_sentence(profile: RiskProfile) -> Sentence:
     """Say how often the best guess with everything published is right.
 
-    >>> from discreet.risk.profile import risk_profile
+    >>> from discreet.disclosure.profile import risk_profile
     >>> print(right_sentence(risk_profile({"Block": "0.0992"}, prior="1/2")))
     Someone who knows every other record, gives the target an even chance and sees everything published is \
 right at most 58.89 times in 100, whatever the method.
@@ -438,7 +438,7 @@ def belief_sentence(profile: RiskProfile) -> Sentence:
 
     A quantile is the least value that so many have at most: with atoms more of them may, never fewer.
 
-    >>> from discreet.risk.profile import risk_profile
+    >>> from discreet.disclosure.profile import risk_profile
     >>> print(belief_sentence(risk_profile({"Block": "0.0992"}, prior="1/5")))
     If the target is present, someone who knows every other record, gives the target a chance of 1 in 5 and \
 sees everything published gives it a probability of at most 0.2255 on average, 1.13 times the prior; it is \
@@ -466,7 +466,7 @@ or less for at least 95 in 100.
 def luck_sentence(profile: RiskProfile) -> Sentence:
     """Say how sure a lucky draw of the noise may make an adversary: without bound, unless noise is Laplace.
 
-    >>> from discreet.risk.profile import risk_profile
+    >>> from discreet.disclosure.profile import risk_profile
     >>> print(luck_sentence(risk_profile({"Block": "0.0992"}, prior="1/5")))
     After a lucky draw of the noise an adversary may be far surer; nothing bounds that.
     """
@@ -485,7 +485,7 @@ def luck_sentence(profile: RiskProfile) -> Sentence:
 def naming_sentence(profile: RiskProfile) -> Sentence:
     """Say whom an adversary would name, and how often that is right.
 
-    >>> from discreet.risk.profile import risk_profile
+    >>> from discreet.disclosure.profile import risk_profile
     >>> print(naming_sentence(risk_profile({"Block": "0.0992"}, prior="1/864")))
     Someone who knows every other record, gives the target a chance of 1 in 864, sees everything published \
 and names only those who then seem more likely present than not names fewer than one in a million of those \

@@ -12,7 +12,7 @@ from discreet.answers.figure import QUIET, Axis, Bars, Notation, Panel, Picture,
 from discreet.answers.quantity import Claimed, NumberKind, Quantity, Rounding, Style, count_quantity
 from discreet.answers.risk import place_words
 from discreet.budget.level_names import level_name
-from discreet.risk.category import Categories, CategoryBelief, CategoryGuess
+from discreet.disclosure.category import Categories, CategoryBelief, CategoryGuess
 
 SHOWN = 20
 """Cells that a page lists: those of the largest posteriors."""
@@ -48,7 +48,7 @@ _WHY = (
 def categories_answer(found: Categories) -> Answer:
     """Say how often the largest posterior is right, and what given numbers tell.
 
-    >>> from discreet.risk.category import categories
+    >>> from discreet.disclosure.category import categories
     >>> answer = categories_answer(categories(cells=5, variance="5.04"))
     >>> print(answer.summary)
     which of 5 cells: the largest posterior is right 31.72 % of the time, without the release 20.00 %
@@ -103,7 +103,7 @@ def _command(found: Categories) -> str:
 def categories_picture(found: Categories) -> Picture:
     """Return the largest posteriors beside their priors, or how often the guess is right.
 
-    >>> from discreet.risk.category import categories
+    >>> from discreet.disclosure.category import categories
     >>> picture = categories_picture(categories(variance=5, noisy=[0, 3, 1], known=[0, 0, 0]))
     >>> [item.label for item in picture.panels[0].items]
     ['before', 'after the release']
@@ -132,7 +132,7 @@ def categories_picture(found: Categories) -> Picture:
 def category_table(beliefs: tuple[CategoryBelief, ...], *, of: str = "cell") -> AnswerTable:
     """Return what is believed of each cell, or of each group of cells.
 
-    >>> from discreet.risk.category import CategoryBelief
+    >>> from discreet.disclosure.category import CategoryBelief
     >>> category_table((CategoryBelief("a", 0.5, 0.1, 0.525, 1.05, 0.525),)).cells
     [['a', '0.5000', '0.1', '0.5250', '1.05', '0.5250']]
     """
@@ -156,7 +156,7 @@ def category_sentence(found: Categories) -> Sentence:
     """Say how often the right cell of a release is named, from the lowest level and from all.
 
     >>> from discreet.budget import Attributes, Level, Query, Release
-    >>> from discreet.risk.category import release_categories
+    >>> from discreet.disclosure.category import release_categories
     >>> block = Level(name="Block", queries=[Query(name="age", variance=5)])
     >>> ages = Attributes({"age": ["0-17", "18-64", "65+"]})
     >>> small = Release(name="small", neighbours="unbounded", attributes=ages, levels=[block])

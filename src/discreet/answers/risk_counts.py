@@ -26,10 +26,10 @@ from discreet.answers.figure import (
 )
 from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style, count_quantity
 from discreet.budget.scope import Scope
+from discreet.disclosure.counts import TRUTHS, OneCount, SeveralCounts
+from discreet.disclosure.decisions import Costs
+from discreet.disclosure.joint import Step
 from discreet.loss.values import Number
-from discreet.risk.counts import TRUTHS, OneCount, SeveralCounts
-from discreet.risk.decisions import Costs
-from discreet.risk.joint import Step
 
 _PUBLISHED = "published count"
 _DECISIONS = {True: "present", False: "absent", None: "either"}
@@ -62,7 +62,7 @@ def one_count_answer(found: OneCount, *, of_rho: bool = False) -> Answer:
 
     `of_rho` says that the noise was stated by its rho.
 
-    >>> from discreet.risk.counts import one_count
+    >>> from discreet.disclosure.counts import one_count
     >>> answer = one_count_answer(one_count([1], prior=["1/2"], rho="0.099"))
     >>> print(answer.body[-1])
     Choosing the likelier answer, this adversary is right 58.9 times in 100 if the target is present, 58.9 \
@@ -100,7 +100,7 @@ times in 100 if absent, and 58.9 times in 100 averaged over the prior; without t
 def attack_picture(found: OneCount) -> Picture:
     """Return how likely each published value is, with the target and without, and what is believed then.
 
-    >>> from discreet.risk.counts import one_count
+    >>> from discreet.disclosure.counts import one_count
     >>> left, right = attack_picture(one_count([1], prior=["1/2"], rho="0.099")).panels
     >>> [item.label for item in left.items[:2]], right.items[0].label
     (['target absent', 'target present'], 'prior 1/2')
@@ -187,7 +187,7 @@ def _beliefs(found: OneCount) -> AnswerTable:
 def one_count_adversary(found: OneCount) -> str:
     """Say who the adversary is.
 
-    >>> from discreet.risk.counts import one_count
+    >>> from discreet.disclosure.counts import one_count
     >>> one_count_adversary(one_count([1], prior=["1/2"], rho="0.099"))
     'someone who knows everyone else in the area, 0 of them with the characteristics'
     """
@@ -252,7 +252,7 @@ def several_counts_answer(found: SeveralCounts) -> Answer:
 
     A ratio beyond all floats is not told to machines.
 
-    >>> from discreet.risk.counts import several_counts
+    >>> from discreet.disclosure.counts import several_counts
     >>> answer = several_counts_answer(several_counts([2, 1], prior=["1/2"], variance=[5, 2]))
     >>> print(answer.body[3])
     After all of them this adversary, with prior 1/2, gives “present” a probability of 0.6341, 1.268 times \

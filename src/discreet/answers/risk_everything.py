@@ -40,7 +40,7 @@ from discreet.answers.risk import (
 )
 from discreet.budget import AnswerKind, Claim
 from discreet.budget.level_names import level_name
-from discreet.risk.everything import AttributeRisk, Detection, Guess, WholeRisk, predictive_value
+from discreet.disclosure.everything import AttributeRisk, Detection, Guess, WholeRisk, predictive_value
 
 
 @describes(WholeRisk)
@@ -48,7 +48,7 @@ def whole_risk_answer(found: WholeRisk) -> Answer:
     """Say what the best adversary makes of everything published together.
 
     >>> from discreet.budget import load
-    >>> from discreet.risk.everything import risk
+    >>> from discreet.disclosure.everything import risk
     >>> answer = whole_risk_answer(risk(load("dhc-2022-08-25"), prior="1/100", false_positive_rates=["1e-4"]))
     >>> answer.objects["detection"][0]["false_positive_rate"], [str(fact.value) for fact in answer.facts[:2]]
     (0.0001, ['99.26 %', '93.98 %'])
@@ -156,7 +156,7 @@ def right_words(found: WholeRisk) -> Sentence:
     """Say how often the best guess is right, at the first prior.
 
     >>> from discreet.budget import load
-    >>> from discreet.risk.everything import risk
+    >>> from discreet.disclosure.everything import risk
     >>> print(right_words(risk(load("dhc-2022-08-25"), prior="1/2")))
     Someone who knows every other record, gives the target an even chance and sees everything published is \
 right at most 91.17 times in 100, whatever the method. By prior:
@@ -207,7 +207,7 @@ def accusing_sentence(found: WholeRisk) -> Sentence | None:
     """Say what changes at the lowest prior, for someone who accuses few; None if nothing is known of that.
 
     >>> from discreet.budget import load
-    >>> from discreet.risk.everything import risk
+    >>> from discreet.disclosure.everything import risk
     >>> print(accusing_sentence(risk(load("dhc-2022-08-25"))))
     Someone who knows every other record, gives each target a chance of 1 in 100, sees everything published \
 and accuses 1 in 10,000 of those who are not there finds at most 15.46 % of those who are; of 100 people \
@@ -233,7 +233,7 @@ def guess_sentence(found: WholeRisk) -> Sentence | None:
     """Say how often a person's values are guessed.
 
     >>> from discreet.budget import load
-    >>> from discreet.risk.everything import risk
+    >>> from discreet.disclosure.everything import risk
     >>> print(guess_sentence(risk(load("dhc-2022-08-25"), guess=["1/2016"])))
     Someone who knows every other record and guesses which of 2,016 equally likely sets of values a person \
 has is right 0.05 % of the time with nothing published, and at most 27.73 % with everything.
@@ -387,7 +387,7 @@ def exact_table(found: WholeRisk, before: WholeRisk) -> AnswerTable:
     """Return the risk if only data sets are compared that agree on what is held exact, beside that of all.
 
     >>> from discreet.budget import load
-    >>> from discreet.risk.everything import risk
+    >>> from discreet.disclosure.everything import risk
     >>> release = load("dhc-2022-08-25")  # for records added or removed, which exact totals tell apart
     >>> pair = [risk(release, prior="1/2", exact=exact) for exact in (["State:total"], [])]
     >>> exact_table(*pair).cells[0]

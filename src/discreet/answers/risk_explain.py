@@ -37,8 +37,8 @@ from discreet.answers.risk_everything import (
     guess_sentence,
 )
 from discreet.budget.level_names import level_name
-from discreet.risk.everything import WholeRisk
-from discreet.risk.profile import Risk, RiskProfile
+from discreet.disclosure.everything import WholeRisk
+from discreet.disclosure.profile import Risk, RiskProfile
 
 LOPSIDED = 0.8
 """From this share of right guesses without any release on, the page leads with beliefs."""
@@ -54,7 +54,7 @@ def explain_answer(
     Of everything published it also says what changes at a low prior, and what is told of each attribute. With
     counts held exact, `before` is the risk with none, and the page says what they change.
 
-    >>> from discreet.risk.profile import risk_profile
+    >>> from discreet.disclosure.profile import risk_profile
     >>> answer = explain_answer(risk_profile({"Block": "0.0992"}, prior="1/2"))
     >>> [str(part.text) for part in answer.body if "From one count" in str(part.text)]
     ["- *From one count.* Someone who knows everyone else in the block, gives the target an even chance and \

@@ -9,7 +9,7 @@ from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph
 from discreet.answers.describing import describes
 from discreet.answers.figure import Axis, Bars, Line, Panel, Picture, points
 from discreet.answers.quantity import Claimed, NumberKind, Quantity, Rounding, Style
-from discreet.risk.hierarchy import HierarchyPosterior
+from discreet.disclosure.hierarchy import HierarchyPosterior
 
 _AREAS = (
     Column("area", "name", is_text=True),
@@ -27,7 +27,7 @@ def hierarchy_answer(found: HierarchyPosterior, *, other: float | None = None) -
 
     `other` is the posterior with the other law of the siblings' noise.
 
-    >>> from discreet.risk.hierarchy import Area, hierarchy_posterior
+    >>> from discreet.disclosure.hierarchy import Area, hierarchy_posterior
     >>> block = Area(name="block", noisy=2, rho="0.0992", siblings=27, siblings_noisy=-1)
     >>> group = Area(name="block group", noisy=1, rho="0.2465")
     >>> print(hierarchy_answer(hierarchy_posterior([block, group], prior="1/2")).body[0].text)
@@ -68,7 +68,7 @@ def hierarchy_answer(found: HierarchyPosterior, *, other: float | None = None) -
 def hierarchy_picture(found: HierarchyPosterior) -> Picture:
     """Return the posterior of every area's count, where it can be seen.
 
-    >>> from discreet.risk.hierarchy import Area, hierarchy_posterior
+    >>> from discreet.disclosure.hierarchy import Area, hierarchy_posterior
     >>> hierarchy_picture(hierarchy_posterior([Area(noisy=2, variance=5)], prior="1/2")).panels[0].title
     'area 1'
     """
@@ -86,7 +86,7 @@ def hierarchy_picture(found: HierarchyPosterior) -> Picture:
 def counts_table(found: HierarchyPosterior) -> AnswerTable:
     """Return the posterior of every count of every area; there may be millions of them.
 
-    >>> from discreet.risk.hierarchy import Area, hierarchy_posterior
+    >>> from discreet.disclosure.hierarchy import Area, hierarchy_posterior
     >>> table = counts_table(hierarchy_posterior([Area(noisy=2, variance=5)], prior="1/2"))
     >>> [(row["area"], row["count"], round(row["probability"], 4)) for row in table.objects]
     [('area 1', 0, 0.4256), ('area 1', 1, 0.5744)]

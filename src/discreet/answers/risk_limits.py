@@ -12,7 +12,7 @@ from discreet.answers.quantity import Claimed, Quantity, Rounding, Style
 from discreet.answers.release import claim_note, claim_text, relation
 from discreet.answers.risk import chance_words
 from discreet.budget.level_names import level_name
-from discreet.risk.limits import RiskCalibration
+from discreet.disclosure.limits import RiskCalibration
 
 _MOST = Rounding.UP
 
@@ -22,7 +22,7 @@ def risk_calibration_answer(found: RiskCalibration) -> Answer:
     """Say how much noise keeps the limits, and what is proved.
 
     >>> from discreet.budget import load
-    >>> from discreet.risk.limits import calibrate_risk
+    >>> from discreet.disclosure.limits import calibrate_risk
     >>> answer = risk_calibration_answer(calibrate_risk(load("dhc-2022-08-25"), risk=["right=60%,prior=1/2"]))
     >>> [str(fact.value) for fact in answer.facts], answer.objects["limits"][0]["proved_at_most"] <= 0.6
     (['28.4336', '3.14362'], True)

@@ -39,9 +39,9 @@ from discreet.answers.record_example import (
 )
 from discreet.budget.level_names import level_name
 from discreet.budget.scope import Scope
+from discreet.disclosure.records import EDGES, POSTERIORS, RATIOS, AreaRisk, PeopleRisk, RecordsRisk
 from discreet.errors import InputError
-from discreet.release.rehearsal import NOT_PRIVATE
-from discreet.risk.records import EDGES, POSTERIORS, RATIOS, AreaRisk, PeopleRisk, RecordsRisk
+from discreet.rehearsal import NOT_PRIVATE
 
 CONFIDENTIAL = "CONFIDENTIAL: made from the records, without noise. For the curator; not for publication."
 

@@ -22,8 +22,8 @@ from discreet.answers.describing import describes
 from discreet.answers.figure import PLACES, Axis, Item, Line, Notation, Panel, Picture, Rule, points
 from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style, count_quantity
 from discreet.budget.level_names import level_name
-from discreet.risk.records import POSTERIORS, QUANTILES, RATIOS, Drawn
-from discreet.risk.table import LevelRisk, TableRisk
+from discreet.disclosure.records import POSTERIORS, QUANTILES, RATIOS, Drawn
+from discreet.disclosure.table import LevelRisk, TableRisk
 
 _LAWS = {
     "table": "How many others the adversary knows of in a row is taken from the law of counts that the "
@@ -60,7 +60,7 @@ def table_risk_answer(found: TableRisk, *, table: str = "") -> Answer:
 
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from discreet.risk import table_risk
+    >>> from discreet.disclosure import table_risk
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "table.csv")
     ...     _ = file.write_text("level,value,variance\\nBlock,8,5\\nBlock,1,5\\nState,70,5\\n")
@@ -115,7 +115,7 @@ def ratios_picture(found: TableRisk) -> Picture:
 
     >>> import tempfile
     >>> from pathlib import Path
-    >>> from discreet.risk import table_risk
+    >>> from discreet.disclosure import table_risk
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "table.csv")
     ...     _ = file.write_text("level,value,variance\\nBlock,8,5\\nState,70,5\\n")

@@ -14,7 +14,7 @@ from discreet.budget import Release, Variable
 from discreet.budget.variables import COUNT, as_decimal
 
 if TYPE_CHECKING:
-    from discreet.release.hierarchy.clipping import Clipped, TakenAway
+    from discreet.estimation.output.clipping import Clipped, TakenAway
 
 
 def has_sums(release: Release) -> bool:

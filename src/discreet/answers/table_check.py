@@ -8,8 +8,8 @@ from discreet.answers.answer import Answer, AnswerTable, Bullets, Column, Fact, 
 from discreet.answers.describing import describes
 from discreet.answers.measurements import counted
 from discreet.answers.quantity import count_quantity
-from discreet.release.hierarchy.table_check import Difference, TableCheck
-from discreet.release.rehearsal import NOT_PRIVATE
+from discreet.estimation.output.table_check import Difference, TableCheck
+from discreet.rehearsal import NOT_PRIVATE
 
 _WHAT = {
     "table": "in the column table",

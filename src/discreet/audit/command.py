@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from discreet.audit.runs import audit_mechanism, audit_release
+from discreet.audit.tabulation import audit_tabulation
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
-from discreet.release.hierarchy.audit_runs import audit_mechanism, audit_release
-from discreet.release.safetab.audit import audit_tabulation
 
 _TABULATION = ("neighbour", "runs", "written", "seed", "false_alarm")
 """The options that an audit of `safetab run` has of those of any audit."""
@@ -50,7 +50,7 @@ def audit(
     """Run a mechanism many times on a table and on a neighbour, and compare with what is promised."""
     outputs = Outputs(csv=csv, plot=plot)
     console.need_tables("risk audit")
-    from discreet.answers.risk_audit import audit_answer
+    from discreet.audit.answer import audit_answer
     from discreet.render.csv import csv_of
 
     counts, data, mechanism = given.pop("counts", None), given.pop("data", None), given.get("mechanism")

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from discreet.cellkey.entropy import entropy_table, named_table
     from discreet.cellkey.families import CellFamily, hypercube, read_cells
     from discreet.cellkey.formats import read_perturbation_table
+    from discreet.cellkey.run import Perturbed, perturb
     from discreet.cellkey.table import (
         ONS_RULE,
         Keying,
@@ -38,6 +39,7 @@ else:
             "discreet.cellkey.entropy": "entropy_table named_table",
             "discreet.cellkey.families": "CellFamily hypercube read_cells",
             "discreet.cellkey.formats": "read_perturbation_table",
+            "discreet.cellkey.run": "Perturbed perturb",
             "discreet.cellkey.table": "ONS_RULE Keying LargeCounts Law PerturbationRow PerturbationTable "
             "perturbation_table row_of",
             "discreet.cellkey.two_laws": "TwoLaws",
@@ -56,6 +58,7 @@ __all__ = [
     "PerturbationCheck",
     "PerturbationRow",
     "PerturbationTable",
+    "Perturbed",
     "RangeCost",
     "RowCheck",
     "StepCost",
@@ -65,6 +68,7 @@ __all__ = [
     "entropy_table",
     "hypercube",
     "named_table",
+    "perturb",
     "perturbation_table",
     "read_cells",
     "read_perturbation_table",

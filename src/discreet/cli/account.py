@@ -11,7 +11,7 @@ from discreet.answers.quantity import FLOAT_DIGITS
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
-from discreet.release.questions import Unit
+from discreet.ledger.questions import Unit
 
 if TYPE_CHECKING:
     from discreet.accounting.costs import PrivacyTable
@@ -59,7 +59,7 @@ def account(
         raise InputError("account needs a preset's name or a TOML file; `discreet presets` lists all names")
     releases = [console.read_release(target, given.get("neighbours"), unit) for target in targets]
     if export is not None:
-        from discreet.release.commit import free
+        from discreet.ledger.commit import free
 
         free(export)
 
@@ -74,7 +74,7 @@ def account(
         pictures = {"--plot": answer.figures["curves"]} if drawn else {}
         contents = outputs.made({**pictures, **_curves(table, drawn)}) if outputs.planned else {}
         if export is not None:
-            from discreet.report.export import write_export
+            from discreet.reports.export import write_export
 
             deltas = given["delta"] if given["delta"] or given["epsilon"] else [*DELTAS]
             rows = {"epsilon": (deltas, table.by_delta), "delta": (given["epsilon"], table.by_epsilon)}

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 from discreet.accounting.questions import Calibrating
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
+from discreet.disclosure.questions import Limits
 from discreet.errors import InputError
 from discreet.numbers import read_delta
-from discreet.risk.questions import Limits
 
 if TYPE_CHECKING:
-    from discreet.risk.limits import RiskCalibration
+    from discreet.disclosure.limits import RiskCalibration
 
 _NOT_WITH_RISK = ("accuracy", "certify", "law", "objective")
 
@@ -66,7 +66,7 @@ def calibrate(
     with screen.progress("Calibrating") as progress:
         found: Calibration | RiskCalibration
         if risk:
-            from discreet.risk.limits import calibrate_risk
+            from discreet.disclosure.limits import calibrate_risk
 
             asked = {
                 key: given[key] for key in ("delta", "by", "weights", "jobs", "neighbours") if key in given

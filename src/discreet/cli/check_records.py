@@ -9,7 +9,7 @@ from typing import Annotated
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, need_tables, option
 from discreet.errors import InputError
-from discreet.release.hierarchy.questions import Checking
+from discreet.records.questions import Checking
 
 app = console.command(
     "check-records",
@@ -49,7 +49,7 @@ def check_file(
     outputs.plan("--out", out, (".toml",))
     need_tables("check-records")
     from discreet.answers.records import record_check_answer
-    from discreet.release import check_records as check
+    from discreet.records import check_records as check
 
     with screen.working(f"Checking {records}"):
         found = check(found_release, records, **given)

@@ -35,7 +35,7 @@ def check_files(
     """Count microdata or a histogram again, and compare every table; status 2 if one differs."""
     need_tables("check-tables")
     from discreet.answers.table_check import table_check_answer
-    from discreet.release import check_tables as check
+    from discreet.estimation import check_tables as check
 
     with screen.working(f"Counting {tables}"):
         found = check(tables)

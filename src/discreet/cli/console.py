@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from discreet.answers import Answer
     from discreet.answers.figure import Picture
     from discreet.budget import Neighbours, Release
-    from discreet.release.signing import Key
+    from discreet.ledger.signing import Key
 
     Content = bytes | str | tuple[Sequence[str], Iterable[Sequence[object]]] | Picture
     Contents = Mapping[str, Content | Callable[[], Content]]
@@ -68,7 +68,7 @@ def option(help: str, metavar: str = "", **more: str | bool) -> Parameter:
 def declared(annotation: object) -> Parameter:
     """Return how an option is shown that a question declares.
 
-    >>> from discreet.release.questions import Out
+    >>> from discreet.ledger.questions import Out
     >>> declared(Out).metavar
     'DIR'
     """
@@ -208,7 +208,7 @@ def read_release(target: str, neighbours: Neighbours | None = None, unit: str | 
     from discreet.budget import load
 
     if ledger := _ledger_at(target):
-        from discreet.release import ledger_release
+        from discreet.ledger import ledger_release
 
         return ledger_release(ledger, neighbours=neighbours, unit=unit)
     if unit is not None:
@@ -233,8 +233,8 @@ def _ledger_at(target: str) -> str:
     if target in STANDARD_INPUT or not os.path.exists(target):
         return ""
     from discreet.budget.presets import IN_A_FOLDER
-    from discreet.release import is_ledger
-    from discreet.release.ledger_file import ledger_in
+    from discreet.ledger import is_ledger
+    from discreet.ledger.ledger_file import ledger_in
 
     file = str(ledger_in(target))
     has_release = any(os.path.isfile(os.path.join(target, name)) for name in IN_A_FOLDER)
@@ -466,7 +466,7 @@ def write(text: str) -> None:
 @contextmanager
 def key_of(file: Path) -> Iterator[Key]:
     """Give the key of a file, which is made if it does not exist; not if what it is for fails."""
-    from discreet.release.signing import new_key, read_key
+    from discreet.ledger.signing import new_key, read_key
 
     made = not file.exists()
     signer = new_key(file) if made else read_key(file)

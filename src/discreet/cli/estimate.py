@@ -12,7 +12,7 @@ from typing import Annotated
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, need_tables, option
 from discreet.errors import InputError
-from discreet.release.hierarchy.questions import Estimating
+from discreet.estimation.questions import Estimating
 
 app = console.command(
     "estimate",
@@ -45,8 +45,8 @@ def estimate(
     need_tables("estimate")
     from discreet.answers.measurements import estimated_answer
     from discreet.answers.printed import printed_answer
-    from discreet.release import estimate as find
-    from discreet.report.printed import print_tables
+    from discreet.estimation import estimate as find
+    from discreet.reports.printed import print_tables
 
     if not noisy:
         raise InputError("there is nothing to estimate from: name the output of `discreet measure`")
@@ -79,7 +79,7 @@ def _kept(out: Path, resume: bool) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
-        from discreet.release.resumable import Resumable
+        from discreet.ledger.resumable import Resumable
 
         folder = Resumable.of_tables(out, {}).folder
         if resume and folder.is_dir():

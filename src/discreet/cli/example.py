@@ -7,7 +7,7 @@ from typing import Annotated
 
 from discreet.cli import console
 from discreet.cli.console import Screen, option
-from discreet.release.hierarchy.example import EXAMPLES, write_example
+from discreet.measurement.example import EXAMPLES, write_example
 
 app = console.command(
     "example",

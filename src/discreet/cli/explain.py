@@ -7,8 +7,8 @@ from typing import Annotated
 
 from discreet.cli import console
 from discreet.cli.console import Outputs, Screen, option
+from discreet.disclosure.promise import promised_risk
 from discreet.errors import InputError
-from discreet.risk.promise import promised_risk
 
 app = console.command(
     "explain",

@@ -12,11 +12,10 @@ from discreet.answers.answer import Answer, Paragraph, Part
 from discreet.cli import console
 from discreet.cli.console import Screen, option
 from discreet.errors import InputError
-from discreet.numbers import read_delta
-from discreet.release.audit import check_ledger
-from discreet.release.composition import ledger_costs
-from discreet.release.ledger import FORMAT
-from discreet.release.ledger_file import (
+from discreet.ledger.check import check_ledger
+from discreet.ledger.composition import ledger_costs
+from discreet.ledger.ledger import FORMAT
+from discreet.ledger.ledger_file import (
     change_total,
     create_ledger,
     ledger_in,
@@ -25,8 +24,9 @@ from discreet.release.ledger_file import (
     upgrade_ledger,
     witness_ledger,
 )
-from discreet.release.signing import read_key
-from discreet.release.total import Total
+from discreet.ledger.signing import read_key
+from discreet.ledger.total import Total
+from discreet.numbers import read_delta
 
 if TYPE_CHECKING:
     from cyclopts import Token

@@ -9,7 +9,7 @@ from discreet.budget.level_names import find_level
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, need_tables
 from discreet.errors import InputError
-from discreet.release.hierarchy.questions import Measuring
+from discreet.measurement.questions import Measuring
 
 if TYPE_CHECKING:
     from discreet.budget import Release
@@ -38,8 +38,8 @@ def measure(
     given["invariants"] = [_pair(release, text) for text in given.get("invariants", ())]
     need_tables("measure")
     from discreet.answers.measurements import measured_answer
-    from discreet.release import measure as add_noise
-    from discreet.release.release_run import say_where
+    from discreet.ledger.release_run import say_where
+    from discreet.measurement import measure as add_noise
 
     files = [given[name] for name in ("counts", "records", "households", "addresses") if given.get(name)]
     rehearsal = given.get("rehearsal") is not None

@@ -15,8 +15,8 @@ from discreet.estimation.questions import Planning
 from discreet.numbers import read_delta
 
 if TYPE_CHECKING:
+    from discreet.areas.tree import Tree
     from discreet.budget import Release
-    from discreet.estimation.tree import Tree
 
 app = console.command(
     "plan",
@@ -89,7 +89,7 @@ def read_tree_option(text: str | None, release: Release) -> list[float] | Tree |
 
     if is_table(text):
         need_tables("a table of areas")
-        from discreet.release.hierarchy.layout import read_tree as read
+        from discreet.areas.layout import read_tree as read
 
         return read(text, release)
     try:

@@ -8,8 +8,8 @@ from typing import Annotated
 from discreet.answers.answer import Answer
 from discreet.cli import console
 from discreet.cli.console import Screen, option
-from discreet.release.policy import sign_policy, signature_file
-from discreet.release.policy_review import review_policy, rules_in_force
+from discreet.ledger.policy import sign_policy, signature_file
+from discreet.ledger.policy_review import review_policy, rules_in_force
 
 File = Annotated[Path, option("The policy's file.")]
 

@@ -9,7 +9,7 @@ from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
 from discreet.numbers import prior as read_prior
-from discreet.report.html import checked_title, gather, print_pdf, render, report_answer
+from discreet.reports.html import checked_title, gather, print_pdf, render, report_answer
 
 app = console.command(
     "report",
@@ -44,7 +44,7 @@ def report(
     outputs.plan("--out", out, (".html", ".htm"))
     outputs.plan("--pdf", pdf, (".pdf",))
 
-    from discreet.report.html.pdf import find_chromium
+    from discreet.reports.html.pdf import find_chromium
 
     browser = None if pdf is None else find_chromium()
     given["prior"] = read_prior(given.get("prior", "1/2"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, need_tables
-from discreet.release.hierarchy.questions import Tabulating
+from discreet.measurement.questions import Tabulating
 
 app = console.command(
     "tabulate",
@@ -21,7 +21,7 @@ def tabulate(target: console.Plan, /, *, screen: Screen = PLAIN, **given: consol
     release = console.read_plan(target, "tabulate")
     need_tables("tabulate")
     from discreet.answers.measurements import tabulated_answer
-    from discreet.release import tabulate as count
+    from discreet.measurement import tabulate as count
 
     with screen.working(f"Counting {given['records']}"):
         done = count(release, **given)

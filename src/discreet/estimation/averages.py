@@ -24,9 +24,9 @@ from functools import lru_cache
 
 import numpy as np
 
+from discreet.areas.tree import Floats
 from discreet.errors import InputError
 from discreet.estimation.laws import Terms, half_widths, normal_quantile
-from discreet.estimation.tree import Floats
 from discreet.noise import Noise
 from discreet.numbers import share, shown
 

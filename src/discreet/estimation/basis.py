@@ -7,8 +7,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from discreet.areas.tree import Floats
 from discreet.budget.attributes import Groups
-from discreet.estimation.tree import Floats
 
 MOST_VALUES = 5000
 """The most values of one attribute: its basis is a square matrix."""

@@ -54,6 +54,7 @@ from discreet.accounting.limits import (
     told_of_all,
 )
 from discreet.accounting.overall import account
+from discreet.areas.tree import Floats, Tree, uniform_tree
 from discreet.budget import Release, Spine, cases
 from discreet.budget.events import release_of
 from discreet.budget.level_names import find_level
@@ -67,7 +68,6 @@ from discreet.estimation.linear_algebra import one_algebra_thread
 from discreet.estimation.model import Model, Told, told_by_level
 from discreet.estimation.questions import Planning
 from discreet.estimation.solution import SMALL, Evidence, solve
-from discreet.estimation.tree import Floats, Tree, uniform_tree
 from discreet.faces import Summarised
 from discreet.loss.lattice import loss_steps
 from discreet.loss.law import loss_of

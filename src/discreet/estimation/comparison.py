@@ -15,11 +15,11 @@ from itertools import combinations
 import numpy as np
 import scipy
 
+from discreet.areas.tree import Floats
 from discreet.errors import InputError
 from discreet.estimation.estimates import ratio_interval
 from discreet.estimation.laws import normal_quantile
 from discreet.estimation.linear_algebra import one_algebra_thread
-from discreet.estimation.tree import Floats
 from discreet.faces import Summarised
 from discreet.numbers import share, shown
 from discreet.tables import Problems, TableSource, open_table, read_table

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.estimation.tree import Floats, Integers
+from discreet.areas.tree import Floats, Integers
 
 ByComponent = list[Floats]
 """One array for each component."""

@@ -12,6 +12,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.areas.tree import Floats, Integers, Numbers, Tree
 from discreet.budget import Attributes, Tabulation
 from discreet.errors import InputError
 from discreet.estimation.component import ByComponent
@@ -21,7 +22,6 @@ from discreet.estimation.laws import normal_quantile
 from discreet.estimation.model import Model, Piece, Told, size_of
 from discreet.estimation.normal import Law
 from discreet.estimation.solution import Passes, Solution, sum_weights
-from discreet.estimation.tree import Floats, Integers, Numbers, Tree
 
 Rows = tuple[Integers, Numbers]
 """Units, and a row of cells for each, in the order of the attributes."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 
+from discreet.areas.tree import Floats, Integers, Tree, uniform_tree
 from discreet.budget import Release
 from discreet.budget.events import Releasable, release_of
 from discreet.budget.noise_table import levels_of, noise_lines, queries_of, times
@@ -20,7 +21,6 @@ from discreet.errors import InputError
 from discreet.estimation.intervals import View
 from discreet.estimation.linear_algebra import one_algebra_thread
 from discreet.estimation.model import Model, told_by_level
-from discreet.estimation.tree import Floats, Integers, Tree, uniform_tree
 from discreet.faces import Summarised
 from discreet.questions import Option
 

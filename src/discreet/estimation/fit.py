@@ -36,11 +36,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy
 
+from discreet.areas.tree import Floats, Integers, Numbers
 from discreet.budget.scope import Extent
 from discreet.estimation.laws import traits
 from discreet.estimation.model import size_of
 from discreet.estimation.normal import UNIT, Law, Normal
-from discreet.estimation.tree import Floats, Integers, Numbers
 
 if TYPE_CHECKING:
     from discreet.estimation.estimates import Estimates

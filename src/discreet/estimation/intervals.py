@@ -21,6 +21,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.areas.tree import Floats, Integers, Tree
 from discreet.estimation.component import ByComponent, Columns
 from discreet.estimation.laws import (
     NEGLIGIBLE,
@@ -35,7 +36,6 @@ from discreet.estimation.model import ApartProjection, CellPairs, Model, Told, s
 from discreet.estimation.normal import UNIT, Law, Normal, all_normal
 from discreet.estimation.projection import Projection
 from discreet.estimation.solution import Solution
-from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.estimation.weights import AT_ONCE, Branches, Reached, least_noise
 
 

@@ -27,8 +27,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.areas.tree import Floats, Integers
 from discreet.estimation.normal import Law, Normal, all_normal
-from discreet.estimation.tree import Floats, Integers
 from discreet.noise import Noise
 from discreet.noise.capabilities import require
 from discreet.noise.distribution import Traits
@@ -73,6 +73,7 @@ def traits(law: Law) -> Traits:
 def transform(law: Law, angle: Floats) -> Floats:
     """Return E cos(angle N) of noise N; it is positive.
 
+    >>> from discreet.noise import DiscreteGaussian
     >>> transform(DiscreteGaussian(1), np.array([0.0, 1.0])).round(6).tolist()
     [1.0, 0.606532]
     """
@@ -157,6 +158,7 @@ class Errors:
     listed terms make it Gaussian, whatever the others are: they hide every step up to `unlisted`, except
     the finest.
 
+    >>> from discreet.noise import DiscreteGaussian
     >>> law = DiscreteGaussian(1)
     >>> terms = Terms.of([(np.array([0, 1, 1]), np.array([1.0, 2 / 3, 1 / 3]), law, np.array([1, 1, 2]))])
     >>> errors = Errors(law.true_variance() * np.array([1, 2 / 3]), [terms])
@@ -523,6 +525,7 @@ def safe_quantile(laws: Sequence[Law], level: float) -> float:
     The law of a sum of Laplace noises lies between a single one and a Gaussian. For discrete Gaussian noise
     the parameter is used: it is at least the variance, and bounds the tails.
 
+    >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
     >>> [round(safe_quantile([law], 0.95), 3) for law in (DiscreteGaussian(10), DiscreteLaplace(2))]
     [1.96, 2.118]
     """

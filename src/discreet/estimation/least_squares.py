@@ -41,8 +41,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from discreet.areas.tree import Floats
 from discreet.estimation.laws import normal_quantile
-from discreet.estimation.tree import Floats
 
 Truths = NDArray[np.bool_]
 

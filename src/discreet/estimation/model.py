@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.areas.tree import Floats, Integers, Numbers, Tree
 from discreet.budget import Attributes, Release, Tabulation
 from discreet.budget.noise_table import noises
 from discreet.errors import InputError
@@ -17,7 +18,6 @@ from discreet.estimation.component import ByComponent, Columns, Component
 from discreet.estimation.normal import Law, Normal
 from discreet.estimation.projection import Components, Projection
 from discreet.estimation.solution import Evidence, Solution, solve
-from discreet.estimation.tree import Floats, Integers, Numbers, Tree
 
 
 def size_of(law: Law) -> float:

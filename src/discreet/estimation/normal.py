@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from discreet.estimation.tree import Floats, Numbers
+from discreet.areas.tree import Floats, Numbers
 from discreet.noise import Entropy, Noise, SystemEntropy, sample
 from discreet.noise.distribution import Traits
 

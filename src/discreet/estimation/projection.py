@@ -22,13 +22,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.areas.tree import Floats, Integers, Numbers
 from discreet.budget import Tabulation
 from discreet.budget.attributes import Groups
 from discreet.errors import InputError
 from discreet.estimation.basis import MOST_VALUES, Basis
 from discreet.estimation.component import ByComponent, Columns, Component
 from discreet.estimation.solution import SMALL
-from discreet.estimation.tree import Floats, Integers, Numbers
 
 if TYPE_CHECKING:
     from discreet.estimation.model import ApartProjection

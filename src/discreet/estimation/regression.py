@@ -15,10 +15,10 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.areas.tree import Floats
 from discreet.errors import InputError
 from discreet.estimation.least_squares import CorrectedFit, NoisyTable, corrected_fit
 from discreet.estimation.linear_algebra import one_algebra_thread
-from discreet.estimation.tree import Floats
 from discreet.faces import Summarised
 from discreet.files import arrow
 from discreet.numbers import share, shown

@@ -33,7 +33,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from discreet.estimation.tree import Floats, Integers, Tree
+from discreet.areas.tree import Floats, Integers, Tree
 
 SMALL = 1e-10
 """Values below this, relative to the largest, are rounding errors: queries are matrices of zeros and ones."""

@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from discreet.areas.tree import Floats, Integers, Tree
 from discreet.estimation.component import ByComponent
 from discreet.estimation.laws import traits
 from discreet.estimation.model import Told, size_of
 from discreet.estimation.normal import Normal
 from discreet.estimation.solution import Solution
-from discreet.estimation.tree import Floats, Integers, Tree
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ def write_entry(
         raise InputError("registry needs a preset's name or a TOML file; `discreet presets` lists all names")
     found = [console.read_release(one) for one in releases]
 
-    from discreet.answers.registry import entry_review_answer, registry_answer, template_answer
+    from discreet.interop.answer import entry_review_answer, registry_answer, template_answer
 
     if template:
         screen.tell(template_answer(registry.facts_template(found)))
@@ -68,7 +68,7 @@ def write_entry(
     stated = registry.read_facts(given["facts"]) if "facts" in given else {}
     kept = None
     if "ledger" in given:
-        from discreet.release.ledger_file import ledger_in, read_ledger
+        from discreet.ledger.ledger_file import ledger_in, read_ledger
 
         kept = read_ledger(ledger_in(given["ledger"]))
     with screen.progress("Comparing paths") as progress:

@@ -36,11 +36,11 @@ from discreet.interop.registry_fields import (
     reached_tier,
     registry_fields,
 )
+from discreet.ledger.ledger import Ledger
+from discreet.ledger.spending import spent_epsilon
 from discreet.noise import Noise
 from discreet.numbers import bound, brief, exact_text, fraction, shown
 from discreet.questions import Option
-from discreet.release.ledger import Ledger
-from discreet.release.spending import spent_epsilon
 
 DELTAS = ("1e-10", "1e-6")
 """Deltas at which an entry states epsilon, unless others are named; the first is that of the parameters."""

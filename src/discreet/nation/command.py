@@ -7,7 +7,7 @@ from typing import Annotated
 
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, need_tables, option
-from discreet.release.nation.synthesis import synthesize_nation
+from discreet.nation.synthesis import synthesize_nation
 
 app = console.command(
     "synth",
@@ -28,7 +28,7 @@ def synthetic_nation(
 ) -> None:
     """Write an invented nation with households: the same people in the files of every product."""
     need_tables("synth")
-    from discreet.answers.nation import synthetic_nation_answer
+    from discreet.nation.answer import synthetic_nation_answer
 
     with screen.progress("People") as progress:
         made = synthesize_nation(out, **given, progress=progress)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discreet.answers.answer import Answer, AnswerTable, machine
 from discreet.errors import InputError
-from discreet.release.frames import DataFrame, pandas_library
+from discreet.tables.frames import DataFrame, pandas_library
 
 
 def tables_of(answer: Answer) -> dict[str, AnswerTable]:

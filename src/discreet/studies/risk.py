@@ -24,8 +24,7 @@ import scipy
 from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.answers.quantity import Style
 from discreet.budget import load
-from discreet.noise import DiscreteGaussian
-from discreet.risk import (
+from discreet.disclosure import (
     Area,
     TwoLevels,
     decision_accuracy,
@@ -35,7 +34,8 @@ from discreet.risk import (
     posterior,
     ratio,
 )
-from discreet.risk.two_levels import Chance
+from discreet.disclosure.two_levels import Chance
+from discreet.noise import DiscreteGaussian
 from discreet.studies.register import (
     Compared,
     Floats,

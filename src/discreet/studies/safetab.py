@@ -13,17 +13,11 @@ import numpy as np
 from discreet.accounting.privacy_loss import compose
 from discreet.answers.quantity import Style
 from discreet.budget import load
+from discreet.census.mechanism.adaptive import budget_noise, suppression_threshold
+from discreet.census.mechanism.margins import Z95, bureau_margin, margin_of_error, variance_of
+from discreet.census.safetab.census2020 import specification_2020
+from discreet.census.safetab.design import STABILITY, exact_rho_for_margin, rho_for_margin, rivals, shown
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
-from discreet.release.mechanism.adaptive import budget_noise, suppression_threshold
-from discreet.release.mechanism.margins import Z95, bureau_margin, margin_of_error, variance_of
-from discreet.release.safetab.census2020 import specification_2020
-from discreet.release.safetab.design import (
-    STABILITY,
-    exact_rho_for_margin,
-    rho_for_margin,
-    rivals,
-    shown,
-)
 from discreet.studies.register import Compared, Found, check_printed, printed, study
 
 GAMMA, CHANCE = Fraction(1, 10), Fraction(9999, 10000)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from discreet.disclosure.adversary import Adversary, Count, attackable
 from discreet.errors import InputError
 from discreet.numbers import prior as read_prior
-from discreet.risk.adversary import Adversary, Count, attackable
 from discreet.workbench.state import State
 
 NAME = "risk"

@@ -9,7 +9,7 @@ from nicegui import ui
 
 from discreet.answers import Quantity, Style
 from discreet.answers.release import claim_text
-from discreet.answers.tabulation_design import (
+from discreet.census.answers.design import (
     PARTS,
     bias_panel,
     budget_fact,
@@ -23,10 +23,10 @@ from discreet.answers.tabulation_design import (
     suppression_panel,
     tables_panel,
 )
+from discreet.census.safetab.design import DesignCost, Rivals, SizedLevel, rivals
+from discreet.census.safetab.specification import safetab_p
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text
-from discreet.release.safetab.design import DesignCost, Rivals, SizedLevel, rivals
-from discreet.release.safetab.specification import safetab_p
 from discreet.workbench import controls as c
 from discreet.workbench import tabulation as plan
 from discreet.workbench.session import Question, Session

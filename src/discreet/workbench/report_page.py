@@ -11,8 +11,8 @@ from discreet.answers.release import claim_note, relation
 from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.numbers import exact_text
-from discreet.report.html import page as report
-from discreet.report.html.pdf import find_chromium, print_pdf
+from discreet.reports.html import page as report
+from discreet.reports.html.pdf import find_chromium, print_pdf
 from discreet.workbench import controls as c
 from discreet.workbench.budget_page import rho_text
 from discreet.workbench.commands import LONGEST_TITLE, report_options, target

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from discreet.answers.answer import AnswerTable, Paragraph
 from discreet.answers.risk_categories import categories_answer
+from discreet.disclosure.category import Categories, release_categories
 from discreet.render.tiles import tiles_of
-from discreet.risk.category import Categories, release_categories
 from discreet.workbench import controls as c
 from discreet.workbench.adversary import asked_category
 from discreet.workbench.session import Question, Session

@@ -28,10 +28,10 @@ from discreet.answers.risk_everything import (
     predictive_panel,
 )
 from discreet.budget.level_names import level_name
+from discreet.disclosure.adversary import Adversary, Attacked, attackable, attacked
+from discreet.disclosure.everything import WholeRisk
+from discreet.disclosure.profile import RiskProfile
 from discreet.errors import DiscreetError, InputError
-from discreet.risk.adversary import Adversary, Attacked, attackable, attacked
-from discreet.risk.everything import WholeRisk
-from discreet.risk.profile import RiskProfile
 from discreet.workbench import controls as c
 from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary, read_chance
 from discreet.workbench.risk_categories import build_categories

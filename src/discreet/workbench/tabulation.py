@@ -14,16 +14,16 @@ from typing import Literal, NamedTuple
 
 from discreet.budget.claims import Claim
 from discreet.budget.neighbours import RELATIONS
+from discreet.census.mechanism.adaptive import Mechanism
+from discreet.census.mechanism.configuration import Configuration
+from discreet.census.safetab import design as safetab
+from discreet.census.safetab.census2020 import configuration_2020, specification_2020
+from discreet.census.safetab.configuration import read_json, read_toml, write_toml
+from discreet.census.safetab.specification import safetab_p
+from discreet.disclosure.adversary import Line, line_of
 from discreet.errors import DiscreetError, InputError
 from discreet.noise import Noise
 from discreet.numbers import decimal, fraction, positive, share
-from discreet.release.mechanism.adaptive import Mechanism
-from discreet.release.mechanism.configuration import Configuration
-from discreet.release.safetab import design as safetab
-from discreet.release.safetab.census2020 import configuration_2020, specification_2020
-from discreet.release.safetab.configuration import read_json, read_toml, write_toml
-from discreet.release.safetab.specification import safetab_p
-from discreet.risk.adversary import Line, line_of
 from discreet.workbench.state import State
 
 NAME = "design"

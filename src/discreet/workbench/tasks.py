@@ -24,12 +24,12 @@ from discreet.accounting.privacy_loss import compose
 from discreet.accounting.sampling import finite_epsilons, sample_profile, tradeoff_from_profile
 from discreet.budget import Release
 from discreet.budget.neighbours import Neighbours
+from discreet.disclosure.adversary import PRIORS, Line, line_of
+from discreet.disclosure.everything import WholeRisk, risk
+from discreet.disclosure.profile import RiskProfile, best_accuracies, risk_profile
 from discreet.estimation import accuracy
 from discreet.estimation.expected_accuracy import MarginLine, margin_lines
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.risk.adversary import PRIORS, Line, line_of
-from discreet.risk.everything import WholeRisk, risk
-from discreet.risk.profile import RiskProfile, best_accuracies, risk_profile
 
 Answer = TypeVar("Answer")
 Events = tuple[Noise, ...]

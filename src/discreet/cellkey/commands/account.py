@@ -27,7 +27,7 @@ app = console.command(
 @console.takes(read_cells, hypercube, account_cells, read_perturbation_table)
 def account_command(table: cellkey.Table, /, *, screen: Screen = PLAIN, **given: console.Given) -> None:
     """Say what cells that are published together cost one person: a product only where it is one."""
-    from discreet.answers.cellkey_account import cell_account_answer
+    from discreet.cellkey.answers.account import cell_account_answer
 
     cells, attributes = given.pop("source", None), given.pop("attributes", None)
     if (cells is None) == (attributes is None):

@@ -20,7 +20,7 @@ app = console.command(
 @console.takes(check_table, read_perturbation_table)
 def check_command(table: cellkey.Table, /, *, screen: Screen = PLAIN, **given: console.Given) -> None:
     """Check a perturbation table, and say what one record more or less in one cell costs, exactly."""
-    from discreet.answers.cellkey_table import perturbation_check_answer
+    from discreet.cellkey.answers.table import perturbation_check_answer
 
     read = cellkey.read_table_option(table, given.pop("big_n", None), given.pop("small_n", None))
     screen.tell(perturbation_check_answer(check_table(read, **given)))

@@ -34,7 +34,7 @@ def design_command(
     """Find the table with the least variance, delta or epsilon that keeps a promise; checked exactly."""
     outputs = Outputs(csv=csv)
     outputs.plan("--out", out, (".csv",))
-    from discreet.answers.cellkey_design import table_design_answer
+    from discreet.cellkey.answers.design import table_design_answer
     from discreet.cellkey.design import design_perturbation
 
     with screen.working("Solving"):

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from discreet.cellkey.questions import CellKeying
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, need_tables, option
-from discreet.release.cellkey.questions import CellKeying
 
 app = console.command(
     "cellkey run",
@@ -35,9 +35,9 @@ def run_command(
 ) -> None:
     """Count all margins, add noise by cell keys, and write, with a ledger entry."""
     need_tables("cellkey run")
-    from discreet.answers.cellkey_run import perturbed_answer
-    from discreet.release.cellkey.run import perturb
-    from discreet.release.release_run import say_where
+    from discreet.cellkey.answers.run import perturbed_answer
+    from discreet.cellkey.run import perturb
+    from discreet.ledger.release_run import say_where
 
     rehearsal = given.get("rehearsal") is not None
     say_where(

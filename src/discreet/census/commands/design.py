@@ -7,24 +7,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from discreet.census.commands import NATION, Params
+from discreet.census.mechanism.configuration import BUDGET_WORDS
+from discreet.census.safetab import census2020
+from discreet.census.safetab.account import account as account_for
+from discreet.census.safetab.configuration import read_configuration
+from discreet.census.safetab.design import changed, sizing
+from discreet.census.safetab.earlier import total_only_groups
+from discreet.census.safetab.specification import read_specification
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, need_tables, option
 from discreet.errors import InputError
-from discreet.release.mechanism.configuration import BUDGET_WORDS
-from discreet.release.safetab import census2020
-from discreet.release.safetab.account import account as account_for
-from discreet.release.safetab.configuration import read_configuration
-from discreet.release.safetab.design import changed, sizing
-from discreet.release.safetab.earlier import total_only_groups
-from discreet.release.safetab.specification import read_specification
 from discreet.render.json import json_of
 
 if TYPE_CHECKING:
     from discreet.answers import Answer
-    from discreet.release.mechanism.configuration import Configuration, Place
-    from discreet.release.mechanism.groups import Specification
-    from discreet.release.mechanism.tabulation import AdaptiveTabulation
-    from discreet.release.safetab.design import Sizing
+    from discreet.census.mechanism.configuration import Configuration, Place
+    from discreet.census.mechanism.groups import Specification
+    from discreet.census.mechanism.tabulation import AdaptiveTabulation
+    from discreet.census.safetab.design import Sizing
 
 design_app = console.command(
     "safetab design",
@@ -59,7 +59,7 @@ def design(
     if out is not None and out.exists():
         raise InputError(f"{out} exists; name a new file")
 
-    from discreet.answers.tabulation_design import design_answer, design_written
+    from discreet.census.answers.design import design_answer, design_written
 
     if spec in census2020.SETTINGS:
         households = spec == "2020-h"
@@ -129,8 +129,8 @@ def _changed(
 
 
 def _content(kind: str, found: Sequence[Sizing], specification: Specification, answer: Answer) -> bytes:
-    from discreet.release.safetab.configuration import write_toml
-    from discreet.report.workbook import csv_bytes, xlsx_bytes
+    from discreet.census.reports.workbook import csv_bytes, xlsx_bytes
+    from discreet.census.safetab.configuration import write_toml
 
     if kind == "toml":
         return write_toml(found[0].configuration).encode()
@@ -206,7 +206,7 @@ def account(params: Params, /, *, screen: Screen = PLAIN, **given: console.Given
     if "neighbours" in given:
         given["neighbours"] = (given["neighbours"],)
 
-    from discreet.answers.tabulation_account import tabulation_account_answer
+    from discreet.census.answers.account import tabulation_account_answer
 
     with screen.progress("Comparing people") as progress:
         found = account_for(params, **given, progress=progress)

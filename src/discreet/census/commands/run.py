@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Annotated
 
 from discreet.census.commands import NATION, TRIAL, Data, Params
+from discreet.census.safetab.curator import curate
+from discreet.census.safetab.run import coterminous as make_coterminous
+from discreet.census.safetab.run import postprocess
+from discreet.census.safetab.run import run as tabulate
+from discreet.census.safetab.run_plan import Options
+from discreet.census.safetab.validation import check_input
 from discreet.cli import console, seconds_so_far
 from discreet.cli.console import PLAIN, NoLedger, Outputs, Screen, need_tables, option
 from discreet.errors import InputError
-from discreet.release.safetab.curator import curate
-from discreet.release.safetab.run import coterminous as make_coterminous
-from discreet.release.safetab.run import postprocess
-from discreet.release.safetab.run import run as tabulate
-from discreet.release.safetab.run_plan import Options
-from discreet.release.safetab.validation import check_input
 
 Released = Annotated[Path, option("The output of `discreet safetab run`.", name="OUT")]
 
@@ -44,8 +44,8 @@ def run(
     **given: console.Given,
 ) -> None:
     """Tabulate, add noise, post-process and write, with a ledger entry."""
-    from discreet.answers.tabulation import summary_answer
-    from discreet.release.release_run import say_where
+    from discreet.census.answers.tabulation import summary_answer
+    from discreet.ledger.release_run import say_where
 
     options = Options(**{one.name: given.pop(one.name) for one in fields(Options) if one.name in given})
     free = options.rehearsal is not None or options.no_noise
@@ -63,7 +63,7 @@ def _kept(out: Path, resume: bool) -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, SystemExit):
-        from discreet.release.resumable import Resumable
+        from discreet.ledger.resumable import Resumable
 
         folder = Resumable.beside(out, {}).folder
         if resume and folder.is_dir():
@@ -90,7 +90,7 @@ validate_app = console.command(
 def validate(params: Params, data: Data, /, *, screen: Screen = PLAIN, **given: console.Given) -> None:
     """Check parameters and data; status 2 if there is any problem. Prints no confidential value."""
     need_tables("safetab validate")
-    from discreet.answers.tabulation import validation_answer
+    from discreet.census.answers.tabulation import validation_answer
 
     with screen.working("Checking"):
         found = check_input(params, data, **given)
@@ -116,7 +116,7 @@ coterminous_app = console.command(
 @console.takes(make_coterminous)
 def coterminous(released: Released, /, *, screen: Screen = PLAIN, **given: console.Given) -> None:
     """Make regions of the same blocks agree in an existing output. This spends nothing."""
-    from discreet.answers.tabulation import reprocessed_answer
+    from discreet.census.answers.tabulation import reprocessed_answer
 
     if "order" in given:
         given["order"] = tuple(name.strip().upper() for name in given["order"].split(","))
@@ -143,7 +143,7 @@ def post(released: Released, /, *, screen: Screen = PLAIN, **given: console.Give
 
     Without options: --tabulation-suppression both --negative zero.
     """
-    from discreet.answers.tabulation import reprocessed_answer
+    from discreet.census.answers.tabulation import reprocessed_answer
 
     done = postprocess(released, given.pop("to"), **given)
     screen.tell(reprocessed_answer(done), timed=True)
@@ -184,8 +184,8 @@ def report(
     outputs = Outputs()
     if out is not None:
         _plan(outputs, out, released)
-    from discreet.answers.curator import curator_answer
-    from discreet.report import curator
+    from discreet.census.answers.curator import curator_answer
+    from discreet.census.reports import curator
 
     with screen.working("Comparing"):
         found = curate(params, data, released, **given)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+from discreet.census.safetab.census2020 import write_parameters
+from discreet.census.safetab.synthetic import synthesize
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Screen, need_tables, option
-from discreet.release.safetab.census2020 import write_parameters
-from discreet.release.safetab.synthetic import synthesize
 
 init_app = console.command("safetab init", "FOLDER [OPTIONS]", "params")
 
@@ -23,7 +23,7 @@ def init(
     **given: console.Given,
 ) -> None:
     """Write a complete folder of parameters: codes, groups, which code belongs to which, and the settings."""
-    from discreet.answers.tabulation import parameters_answer
+    from discreet.census.answers.tabulation import parameters_answer
 
     Screen(json=json, quiet=True).tell(parameters_answer(write_parameters(folder, **given)))
 
@@ -47,7 +47,7 @@ def synth(
 ) -> None:
     """Write an invented nation: blocks, people, and a specification with its configuration."""
     need_tables("synth")
-    from discreet.answers.tabulation import nation_answer
+    from discreet.census.answers.tabulation import nation_answer
 
     with screen.progress("People") as progress:
         made = synthesize(out, **given, progress=progress)

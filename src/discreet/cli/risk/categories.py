@@ -9,8 +9,8 @@ from typing import Annotated
 from discreet.budget import load
 from discreet.cli import console
 from discreet.cli.console import Outputs, Screen, option
+from discreet.disclosure.category import Categories, categories, release_categories, table_categories
 from discreet.errors import InputError
-from discreet.risk.category import Categories, categories, release_categories, table_categories
 
 app = console.command(
     "risk categories",

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from discreet.cli import console
 from discreet.cli.console import Outputs, Screen
+from discreet.disclosure.hierarchy import hierarchy_posterior
 from discreet.errors import InputError
 from discreet.numbers import fraction
-from discreet.risk.hierarchy import hierarchy_posterior
 
 if TYPE_CHECKING:
-    from discreet.risk.areas import Area
+    from discreet.disclosure.areas import Area
 
 KEYS = ("name", "noisy", "variance", "rho", "siblings", "siblings-noisy", "given", "count")
 
@@ -68,7 +68,7 @@ def read_area(text: str) -> Area:
     discreet.errors.InputError: an area has no 'noise'; it has name, noisy, variance, rho, siblings, \
 siblings-noisy, given, count
     """
-    from discreet.risk.areas import Area
+    from discreet.disclosure.areas import Area
 
     found: dict[str, str] = {}
     for piece in re.split(",(?=[^,=]*=)", text):

@@ -8,9 +8,9 @@ from typing import Annotated
 from discreet.budget import load
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
+from discreet.disclosure.questions import RiskingRecords
 from discreet.errors import InputError
-from discreet.release.hierarchy.questions import RiskingRecords
-from discreet.report.records import write_records_risk
+from discreet.reports.records import write_records_risk
 
 _OF_FILES = ("shapes", "shape_key", "shape_level", "format")
 
@@ -49,8 +49,8 @@ def records_command(
         raise InputError("--shapes, --shape-key, --shape-level and --format are about files; name --out")
     console.need_tables("risk records")
     from discreet.answers.risk_records import records_answer
-    from discreet.release.commit import free
-    from discreet.release.hierarchy.people import records_risk
+    from discreet.disclosure.population import records_risk
+    from discreet.ledger.commit import free
     from discreet.tables.problems import Problems
     from discreet.tables.shapes import read_shapes
 

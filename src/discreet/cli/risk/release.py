@@ -8,9 +8,9 @@ from typing import Annotated
 
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
+from discreet.disclosure.questions import Risking
 from discreet.errors import InputError
 from discreet.numbers import prior as read_prior
-from discreet.risk.questions import Risking
 
 MainOnly = Annotated[
     bool, option("Only the main pair of paths: quick, but not a bound for the whole release.")
@@ -53,7 +53,7 @@ def release(
         read_prior(one)
     if rho:
         from discreet.answers.risk import risk_answer
-        from discreet.risk.profile import risk_profile
+        from discreet.disclosure.profile import risk_profile
 
         if main_only or set(given) - {"prior"}:
             raise InputError("with --rho only --prior, --csv, --plot, --json and --quiet have a meaning")
@@ -63,7 +63,7 @@ def release(
         answer, figure = risk_answer(profile), "levels"
     else:
         from discreet.answers.risk_everything import whole_risk_answer
-        from discreet.risk.everything import risk
+        from discreet.disclosure.everything import risk
 
         given["exact"] = [held for text in given.get("exact", ()) for held in _held(text)]
         given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
@@ -117,7 +117,7 @@ def explain(
     given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
     release = console.read_release(target, given.get("neighbours"))
     from discreet.answers.risk_explain import explain_answer
-    from discreet.risk.everything import WholeRisk, risk
+    from discreet.disclosure.everything import WholeRisk, risk
 
     held = [one for text in given.pop("exact", ()) for one in _held(text)]
 

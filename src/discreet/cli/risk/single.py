@@ -6,8 +6,8 @@ from typing import Annotated
 
 from discreet.cli import console
 from discreet.cli.console import Outputs, Screen, option
+from discreet.disclosure.counts import one_count, several_counts
 from discreet.errors import InputError
-from discreet.risk.counts import one_count, several_counts
 
 app = console.command(
     "risk single",

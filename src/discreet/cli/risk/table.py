@@ -7,9 +7,9 @@ from typing import Annotated
 
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
+from discreet.disclosure.inputs import read_whole
+from discreet.disclosure.table import table_risk
 from discreet.errors import InputError
-from discreet.risk.inputs import read_whole
-from discreet.risk.table import table_risk
 
 app = console.command(
     "risk table",

@@ -14,7 +14,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discreet.estimation.tree import Floats, Integers
+from discreet.areas.tree import Floats, Integers
 from discreet.estimation.whole.family import Family, Polytope
 
 RELAXATION = 1.6

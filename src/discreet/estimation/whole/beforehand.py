@@ -23,13 +23,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.areas.cells import detailed_cells, impossible_cells
+from discreet.areas.tree import Floats, Integers, Tree
 from discreet.budget import Attributes, Release
 from discreet.budget.noise_table import queries_of
 from discreet.errors import InputError
-from discreet.estimation.cells import detailed_cells, impossible_cells
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
 from discreet.estimation.model import Model, told_by_level
-from discreet.estimation.tree import Floats, Integers, Tree
 from discreet.estimation.whole.replicates import (
     MOST_NUMBERS,
     REPLICATES,

@@ -17,9 +17,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.areas.tree import Integers, Numbers
 from discreet.budget import Attributes
 from discreet.estimation.estimates import Estimates, Measurements
-from discreet.estimation.tree import Integers, Numbers
 from discreet.estimation.whole.descent import Descent
 from discreet.estimation.whole.limits import Bounding
 from discreet.estimation.whole.sparse import WholeCells

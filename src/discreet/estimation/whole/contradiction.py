@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
+from discreet.areas.tree import Floats, Integers
 from discreet.errors import InputError
-from discreet.estimation.tree import Floats, Integers
 from discreet.estimation.whole.family import Family, endless
 
 TINY = 1e-7

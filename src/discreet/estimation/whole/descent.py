@@ -23,9 +23,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.areas.tree import Floats, Integers
 from discreet.errors import InputError
 from discreet.estimation.estimates import PIECE, Estimates
-from discreet.estimation.tree import Floats, Integers
 from discreet.estimation.whole.alternating import nearest_columns
 from discreet.estimation.whole.contradiction import ContradictionError
 from discreet.estimation.whole.family import UNBOUNDED, Family, Limits
@@ -72,7 +72,7 @@ class Descent:
 
     >>> from discreet.budget import Attributes
     >>> from discreet.estimation.estimates import InMemory, Measurements
-    >>> from discreet.estimation.tree import Tree
+    >>> from discreet.areas.tree import Tree
     >>> from discreet.noise import DiscreteGaussian
     >>> tree = Tree(np.array([-1, 0, 0]), np.array([0, 1, 1]), (0, 1))
     >>> noisy = {"detailed": (np.arange(3), np.array([[9, -1], [7, 1], [3, -3]]))}

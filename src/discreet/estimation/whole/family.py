@@ -8,8 +8,8 @@ from functools import cached_property
 
 import numpy as np
 
+from discreet.areas.tree import Floats, Integers
 from discreet.errors import InputError
-from discreet.estimation.tree import Floats, Integers
 
 UNBOUNDED = 2**62
 """An upper limit that limits nothing; in fact any from `ENDLESS` on does not."""

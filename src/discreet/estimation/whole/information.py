@@ -20,13 +20,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.areas.cells import impossible_cells, table_cells
+from discreet.areas.tree import Floats, Integers, Numbers
 from discreet.budget import Tabulation
-from discreet.estimation.cells import impossible_cells, table_cells
 from discreet.estimation.component import ByComponent
 from discreet.estimation.estimates import Estimates
 from discreet.estimation.model import ApartProjection, size_of
 from discreet.estimation.projection import Components
-from discreet.estimation.tree import Floats, Integers, Numbers
 from discreet.estimation.whole.limits import Bounding, Limit
 from discreet.estimation.whole.summary import SubtreeSummary, with_summaries
 
@@ -49,7 +49,7 @@ class Information:
 
     >>> from discreet.budget import Attributes
     >>> from discreet.estimation.estimates import InMemory, Measurements
-    >>> from discreet.estimation.tree import Tree
+    >>> from discreet.areas.tree import Tree
     >>> from discreet.noise import DiscreteGaussian
     >>> tree = Tree(np.array([-1, 0, 0]), np.array([0, 1, 1]), (0, 1))
     >>> laws = [{"total": DiscreteGaussian(4)}, {"detailed": DiscreteGaussian(8)}]

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.estimation.tree import Floats
+from discreet.areas.tree import Floats
 from discreet.estimation.whole.alternating import Alternation, Iterate, nearest_columns
 
 STEPS = 100

@@ -19,9 +19,9 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.areas.tree import Floats, Integers, Tree
 from discreet.budget import Tabulation
 from discreet.errors import InputError
-from discreet.estimation.tree import Floats, Integers, Tree
 
 ROUNDS = 20
 """The most times that the limits within a unit are tightened; they are valid after each."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy
 
-from discreet.estimation.tree import Floats
+from discreet.areas.tree import Floats
 from discreet.estimation.whole.alternating import Alternation, Iterate, nearest_columns
 from discreet.estimation.whole.contradiction import ContradictionError, conflicting
 from discreet.estimation.whole.family import Family

@@ -28,11 +28,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.areas.tree import Floats, Integers, Numbers, Tree
 from discreet.errors import InputError
 from discreet.estimation.component import ByComponent
 from discreet.estimation.estimates import Estimates, InMemory, NoisySource, Rows
 from discreet.estimation.normal import sample_errors
-from discreet.estimation.tree import Floats, Integers, Numbers, Tree
 from discreet.noise import Entropy, SystemEntropy
 
 REPLICATES = 20

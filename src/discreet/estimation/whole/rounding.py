@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import scipy
 
+from discreet.areas.tree import Floats, Integers, Numbers
 from discreet.errors import InputError
-from discreet.estimation.tree import Floats, Integers, Numbers
 from discreet.estimation.whole.contradiction import ContradictionError, conflicting
 from discreet.estimation.whole.family import Family, endless
 

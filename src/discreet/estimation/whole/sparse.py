@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.estimation.tree import Integers
+from discreet.areas.tree import Integers
 
 Row = tuple[Integers, Integers]
 """The non-zero cells of one unit, in order, and their counts."""

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from discreet.areas.tree import Floats, Integers
 from discreet.estimation.component import ByComponent
 from discreet.estimation.estimates import PIECE
 from discreet.estimation.projection import Components, Projection
-from discreet.estimation.tree import Floats, Integers
 from discreet.estimation.whole.family import Family, Limits
 from discreet.estimation.whole.information import Information, Knowledge
 from discreet.estimation.whole.limits import Limited

@@ -14,9 +14,9 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from discreet.areas.tree import Integers, Numbers, Tree
 from discreet.estimation.estimates import InMemory, Measurements, NoisySource, Rows
 from discreet.estimation.normal import Law
-from discreet.estimation.tree import Integers, Numbers, Tree
 
 
 @dataclass(frozen=True)

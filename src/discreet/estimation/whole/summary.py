@@ -16,10 +16,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from discreet.areas.tree import Floats, Integers, Numbers
 from discreet.estimation.component import ByComponent
 from discreet.estimation.estimates import Estimates
 from discreet.estimation.solution import combine
-from discreet.estimation.tree import Floats, Integers, Numbers
 from discreet.estimation.whole.limits import Limit
 
 

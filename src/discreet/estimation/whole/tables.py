@@ -12,14 +12,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.areas.cells import table_cells
+from discreet.areas.tree import Integers, Tree
 from discreet.budget import Attributes, Release, Variable
 from discreet.budget.noise_table import queries_of
 from discreet.errors import InputError
-from discreet.estimation.cells import table_cells
 from discreet.estimation.estimates import Estimates, Measurements
 from discreet.estimation.intervals import View
 from discreet.estimation.model import Model, told_by_level
-from discreet.estimation.tree import Integers, Tree
 from discreet.estimation.whole.by_part import DivisibleBounds, Key, descent_of
 from discreet.estimation.whole.descent import Descent
 from discreet.estimation.whole.sparse import WholeCells

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import scipy
 
-from discreet.estimation.tree import Floats, Integers
+from discreet.areas.tree import Floats, Integers
 from discreet.estimation.whole.limits import Limited
 
 
@@ -36,7 +36,7 @@ def settle_together(
     `own` are the atoms of the unit; without them the unit is settled, too, and comes first. `target` has the
     estimates of the same units; without them any numbers that keep the limits will do.
 
-    >>> from discreet.estimation.tree import Tree
+    >>> from discreet.areas.tree import Tree
     >>> from discreet.estimation.whole.limits import Limit
     >>> five = Limit("total", np.array([0, 0]), np.array([1]), np.full((1, 1), 5.0), np.full((1, 1), 5.0))
     >>> none = Limit("old", np.array([-1, 0]), np.array([1]), np.zeros((1, 1)), np.zeros((1, 1)))

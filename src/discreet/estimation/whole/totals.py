@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from discreet.estimation.tree import Integers
+from discreet.areas.tree import Integers
 from discreet.estimation.whole.family import Family, Limits
 from discreet.estimation.whole.minimum import solve_family
 from discreet.estimation.whole.rounding import round_family

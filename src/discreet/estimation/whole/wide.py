@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.areas.tree import Floats, Integers
 from discreet.estimation.component import ByComponent
 from discreet.estimation.model import ApartProjection
 from discreet.estimation.projection import Projection
-from discreet.estimation.tree import Floats, Integers
 
 STEPS = 4000
 OVER = 1.6

@@ -1,0 +1,1 @@
+"""What the results of the Bureau's programs tell."""

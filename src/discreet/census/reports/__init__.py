@@ -1,0 +1,1 @@
+"""Reports of tabulations: for the trusted curator, and a workbook of a design."""

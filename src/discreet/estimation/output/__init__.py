@@ -1,0 +1,1 @@
+"""What comes out of estimates: tables to read and to print, draws, microdata."""

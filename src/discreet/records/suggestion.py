@@ -1,0 +1,573 @@
+"""An `[input]` that would read a file of records, as far as the file and the release tell.
+
+What it says is how the text is written, which column is which attribute, and which bands, zeros and marks of
+missing values there are: names of columns, words of the release, and words of the lists here, which are
+public. Texts of the file are part of it only if its owner asks to be shown them. What cannot be known is left
+as a comment for a person to fill in: which code is which value, and what is to be made of missing values.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from fractions import Fraction
+from importlib.resources import files
+from itertools import chain
+
+from discreet.areas.tree import Tree
+from discreet.budget import ColumnInput, Release, TableInput
+from discreet.budget.input import input_lines, is_bands, read_bands
+from discreet.budget.scope import Scope
+from discreet.budget.toml import FieldError, quoted
+from discreet.budget.variables import number_columns
+from discreet.errors import InputError
+from discreet.files import ArrowTable, arrow
+from discreet.records.record_columns import dialect_of, exact_number, without_zeros
+from discreet.tables import (
+    Delimited,
+    OpenTable,
+    Problem,
+    Problems,
+    TableSource,
+    guess_encoding,
+    is_grouped,
+    is_record,
+    open_table,
+    words_of,
+    written_out,
+)
+
+_PLAIN = ColumnInput()
+
+MOST_TEXTS = 5_000
+"""Different texts of a column that are kept; a column with more holds no codes."""
+
+MOST_CODES = 50
+"""Codes that are listed to be filled in."""
+
+FEW_NUMBERS = 25
+"""Different numbers of a column, at most, that may be codes of categories: groups of ages have up to 23."""
+
+OLDEST = 120
+"""An age, at most; a larger number in bands of ages is a year, a code or an identifier."""
+
+_USUAL = tomllib.loads((files("discreet.records") / "usual_words.toml").read_text(encoding="utf-8"))
+MARKS: frozenset[str] = frozenset(_USUAL["marks"])
+"""Texts that usually stand for no value."""
+
+UNKNOWN: frozenset[str] = frozenset(_USUAL["unknown"])
+"""How a value is called that means that there is none."""
+
+NAMES: list[list[str]] = _USUAL["names"]
+"""What columns are called, one thing a list."""
+
+TAILS: frozenset[str] = frozenset(("", *_USUAL["tails"]))
+"""What may stand behind such a name without changing its meaning."""
+
+WORDS: dict[str, list[list[str]]] = _USUAL["values"]
+"""Words for values, by language, always in the same order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suggestion:
+    """An `[input]`: what is sure of it as an object, all of it as text, and what a person must decide.
+
+    `problems` are those that are left with what is sure; `scope` says which records count then.
+    """
+
+    table: TableInput
+    text: str
+    undecided: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
+    scope: Scope | None = None
+
+    @property
+    def usable(self) -> bool:
+        """Whether the records can be counted with what is sure, and nothing is left to a person."""
+        return not self.problems and not self.undecided
+
+    def tried(self, problems: tuple[Problem, ...], scope: Scope) -> Suggestion:
+        """Return the suggestion with what is wrong with the records if it is used, and its scope."""
+        return replace(self, problems=problems, scope=scope)
+
+
+@dataclass(slots=True)
+class _Profile:
+    """What a column holds: its texts with their rows, unless there are many, and its numbers.
+
+    `points` and `commas` are rows with a number as it is written with that decimal sign; `decimals` and
+    `thousands` are the signs, a point or a comma, that stand before other than three digits in some of its
+    numbers, or before groups of three; of a column that `is_typed`, as numbers are, no sign is asked about.
+    `least` and `most` are the ends of its numbers.
+    """
+
+    name: str
+    rows: int = 0
+    points: int = 0
+    commas: int = 0
+    texts: dict[str, int] | None = field(default_factory=dict)
+    decimals: set[str] = field(default_factory=set)
+    thousands: set[str] = field(default_factory=set)
+    least: Fraction | None = None
+    most: Fraction | None = None
+    is_typed: bool = False
+
+    def add(self, texts: Sequence[str], counts: Sequence[int]) -> None:
+        """Add some rows of the column."""
+        for text, many in zip(texts, counts, strict=True):
+            self.rows += many
+            tidy = text.strip()
+            self.points += many if exact_number(tidy) is not None else 0
+            self.commas += many if "," in tidy and exact_number(tidy, ",") is not None else 0
+            self._note_number(text)
+            if self.texts is not None:
+                self.texts[text] = self.texts.get(text, 0) + many
+                if len(self.texts) > MOST_TEXTS:
+                    self.texts = None
+
+    def _note_number(self, text: str) -> None:
+        """Note how a number is written, and the ends."""
+        tidy = text.strip()
+        sign = "," if "," in tidy else "."
+        number = None if _is_mark(text) else exact_number(tidy, sign)
+        if sign in tidy and not self.is_typed:
+            if is_grouped(tidy, sign):
+                self.thousands.add(sign)
+            elif number is not None:
+                self.decimals.add(sign)
+        if number is not None:
+            self.least = number if self.least is None else min(self.least, number)
+            self.most = number if self.most is None else max(self.most, number)
+
+    @property
+    def values(self) -> dict[str, int]:
+        """Texts that may be values, without spaces around them."""
+        found: dict[str, int] = {}
+        for text, many in (self.texts or {}).items():
+            if not _is_mark(text):
+                found[text.strip()] = found.get(text.strip(), 0) + many
+        return found
+
+    @property
+    def numeric_share(self) -> float:
+        """The share of the rows with values whose value is a number."""
+        filled = sum(self.values.values()) or self.rows
+        return min(1.0, (self.points + self.commas) / filled) if filled else 0.0
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether some rows have no value."""
+        return any(map(_is_mark, self.texts or ()))
+
+    def share(self, known: Mapping[str, str] | frozenset[str]) -> float:
+        """Return the share of the rows with values whose value is known."""
+        total = sum(self.values.values())
+        met = sum(many for text, many in self.values.items() if without_zeros(text.casefold()) in known)
+        return met / total if total else 0.0
+
+
+def _is_mark(text: str) -> bool:
+    return not text.strip() or without_zeros(text.strip()) in MARKS
+
+
+def suggest_input(
+    release: Release,
+    records: TableSource,
+    tree: Tree | None,
+    how: TableInput,
+    *,
+    person: str | None = None,
+    show: bool,
+) -> Suggestion:
+    """Make an `[input]` for records of a release; what `[input]` says already stays.
+
+    A column is taken for an attribute only if it is named so; what it holds can but speak against it. The
+    column that identifies a `person` is none.
+    """
+    assert release.attributes is not None
+    guessed = in_likely_encoding(how, records)
+    numbers = number_columns(release.attributes.variables)
+    wanted = [how.of(name).column or name for name in ("unit", *release.attributes.names, *numbers)]
+    opened = open_table(records, wanted=wanted, name="records", dialect=dialect_of(guessed))
+    if isinstance(opened, Delimited) and opened.word == "line":
+        guessed = _with(guessed, delimiter=opened.sign)
+    profiles = _profiles(opened)
+    if person is not None and person not in wanted:
+        profiles.pop(guessed.of(person).column or person, None)
+    found = _Finding(guessed, profiles, dict(release.attributes.values), numbers, tree, show)
+    named = {one.strip().casefold() for one in opened.names}
+    is_header = not named.isdisjoint(one.casefold() for one in wanted)
+    if _is_record(opened, profiles, frozenset() if is_header else found.areas.union(*found.values.values())):
+        raise InputError(f"the first line of {opened.shown} seems to be a record; it must name the columns")
+    return found.suggestion(opened.shown)
+
+
+def in_likely_encoding(how: TableInput, records: TableSource) -> TableInput:
+    """Return how records are written, in the encoding that they seem to have if none is stated."""
+    if how.encoding != TableInput().encoding:
+        return how
+    return _with(how, encoding=guess_encoding(records))
+
+
+def _with(table: TableInput, **changes: object) -> TableInput:
+    """Return how a table is written, but for changes."""
+    every = {one.name: getattr(table, one.name) for one in fields(table)} | {"columns": dict(table.columns)}
+    return TableInput(**every | changes)
+
+
+def _profiles(opened: OpenTable) -> dict[str, _Profile]:
+    """Return what each column holds whose values can be texts, but for those that `[input]` cannot name.
+
+    These are columns whose name occurs twice, is empty or has a control character in it.
+    """
+    names = [name for name in opened.names if opened.names.count(name) == 1 and _can_be_named(name)]
+    found = {name: _Profile(name) for name in names}
+    for batch in opened.batches(dict.fromkeys(names, "any"), Problems()):
+        for name in names:
+            column = arrow().chunked_array([batch.column(name)])
+            if name in found and not _is_textual(column):
+                del found[name]
+            elif name in found:
+                words = words_of(written_out(column))
+                many = arrow("compute").value_counts(arrow().array(words.codes)).to_pylist()
+                texts = [*words.values.to_pylist(), ""]
+                found[name].is_typed = _is_numeric(column)
+                found[name].add([texts[one["values"]] for one in many], [one["counts"] for one in many])
+    return found
+
+
+def _can_be_named(column: str) -> bool:
+    try:
+        return bool(ColumnInput(column=column).column.strip())
+    except FieldError:
+        return False
+
+
+def _is_numeric(column: ArrowTable) -> bool:
+    is_a = arrow().types
+    return any(is_one(column.type) for is_one in (is_a.is_integer, is_a.is_floating, is_a.is_decimal))
+
+
+def _is_textual(column: ArrowTable) -> bool:
+    is_a = arrow().types
+    stored = column.type.value_type if is_a.is_dictionary(column.type) else column.type
+    kinds = (is_a.is_string, is_a.is_large_string, is_a.is_integer, is_a.is_floating, is_a.is_decimal)
+    return any(is_one(stored) for is_one in (*kinds, is_a.is_boolean, is_a.is_null))
+
+
+def _is_record(opened: OpenTable, profiles: Mapping[str, _Profile], values: frozenset[str]) -> bool:
+    """Whether the first line of a text or a sheet looks like a record.
+
+    Then a name is a number, a value of its column, or one of the `values` of the release.
+    """
+    return isinstance(opened, Delimited) and (
+        is_record(opened.names, values) or any(name in (one.texts or ()) for name, one in profiles.items())
+    )
+
+
+class _Finding:
+    """Which column is which attribute, and how it is written."""
+
+    def __init__(
+        self,
+        how: TableInput,
+        profiles: Mapping[str, _Profile],
+        values: Mapping[str, tuple[str, ...]],
+        numbers: Sequence[str],
+        tree: Tree | None,
+        show: bool,
+    ) -> None:
+        self.how, self.profiles, self.values, self.show = how, profiles, values, show
+        self.wanted = ("unit", *values, *numbers)
+        self.areas = frozenset[str]()
+        if tree is not None:
+            lowest = zip(tree.names.to_pylist(), tree.leaf.tolist(), strict=True)
+            self.areas = frozenset(name for name, leaf in lowest if leaf)
+        signs = {sign for one in profiles.values() for sign in one.decimals}
+        self.decimals = {how.decimal} if how.decimal == "," else signs
+        self.notes: dict[str, list[str]] = {}
+        self.undecided: list[str] = []
+        self.trim = self.ignore_case = False
+
+    def suggestion(self, shown: str) -> Suggestion:
+        """Return what was found."""
+        columns = dict(self.how.columns)
+        matched = self._matched(columns)
+        for name in self.wanted:
+            if name not in matched:
+                free = [one for one in self.profiles if one not in matched.values()][:MOST_CODES]
+                line = f'# {quoted(name)} = {{ column = "..."{self._codes(name, {})} }}'
+                self._leave(name, line, f"which column is it? {', '.join(free)}")
+                continue
+            entry = self._entry(name, self.profiles[matched[name]], columns.get(name))
+            columns.pop(name, None)
+            if entry is not None:
+                columns[name] = entry
+        is_open = len(matched) < len(self.wanted)  # then it may be any of the other columns
+        used = [one for name, one in self.profiles.items() if is_open or name in matched.values()]
+        changes: dict[str, object] = {"columns": columns}
+        numeric = [name for name in matched if self._is_number(name) or columns.get(name, _PLAIN).bands]
+        commas = any(self.profiles[matched[name]].commas for name in numeric)
+        if numeric and "," in self.decimals and (commas or self.decimals == {","}):
+            changes["decimal"] = ","
+        marks = any(text.strip() for one in used for text in one.texts or () if _is_mark(text))
+        if marks and not self.how.missing:
+            known = {value for values in self.values.values() for value in values}
+            changes["missing"] = [mark for mark in _USUAL["marks"] if mark not in known]
+        spaced = any(text != text.strip() and _is_mark(text) for one in used for text in one.texts or ())
+        changes |= {"trim": True} if self.trim or spaced else {}
+        changes |= {"ignore_case": True} if self.ignore_case else {}
+        table = _with(self.how, **changes)
+        lines = "\n".join(self._lines(table, shown)) + "\n"
+        return Suggestion(table, lines, tuple(self.undecided))
+
+    def _leave(self, name: str, line: str, why: str) -> None:
+        """Leave a line for a person to fill in."""
+        self.notes.setdefault(name, []).extend((f"# {name}: {why}", line))
+        self.undecided.append(name)
+
+    def _lines(self, table: TableInput, shown: str) -> Iterator[str]:
+        yield f"# how {shown} is written; fill in the lines that begin with # and take the # away"
+        columns = {quoted(name): name for name, _ in table.columns}
+        lines = list(input_lines(table))
+        if not table.columns:
+            place = next((at for at, one in enumerate(lines) if one == "[input.areas]"), len(lines))
+            lines.insert(place, "[input.columns]")
+        told = set()
+        for line in lines:
+            yield line
+            name = columns.get(line.partition(" = ")[0], "")
+            if name in self.notes:
+                told.add(name)
+                yield from self.notes[name]
+            if line == "[input.columns]":
+                left = (notes for name, notes in self.notes.items() if name not in dict(table.columns))
+                yield from chain.from_iterable(left)
+
+    def _is_number(self, name: str) -> bool:
+        return name != "unit" and name not in self.values
+
+    # -- which column ----------------------------------------------------------------------------------------
+
+    def _matched(self, stated: Mapping[str, ColumnInput]) -> dict[str, str]:
+        """Return the column of each attribute that is sure: as stated, or the only one that is named so."""
+        matched: dict[str, str] = {}
+        for name in self.wanted:
+            column = stated[name].column or name if name in stated else name
+            near = [one for one in self.profiles if one.strip().casefold() == column.strip().casefold()]
+            if column in self.profiles or len(near) == 1:
+                matched[name] = column if column in self.profiles else near[0]
+        taken = set(matched.values())
+        likely = {
+            name: self._likely(name, [one for one in self.profiles.values() if one.name not in taken])
+            for name in self.wanted
+            if name not in matched and name not in stated
+        }
+        claims = Counter(column for columns in likely.values() for column in columns)
+        sure = {name: columns[0] for name, columns in likely.items() if len(columns) == 1}
+        return matched | {name: column for name, column in sure.items() if claims[column] == 1}
+
+    def _likely(self, name: str, columns: Sequence[_Profile]) -> list[str]:
+        """Return the columns that are named best for an attribute; of several one whose texts are values."""
+        words = next((words for words in NAMES if name.casefold() in words), [name.casefold()])
+        ranks = {one.name: max(_alikeness(one.name, word) for word in words) for one in columns}
+        best = max(ranks.values(), default=0)
+        likely = [one for one in columns if best and ranks[one.name] == best]
+        fitting = [one for one in likely if self._fits(name, one)] if len(likely) > 1 else []
+        return [one.name for one in (fitting if len(fitting) == 1 else likely)]
+
+    def _fits(self, name: str, column: _Profile) -> bool:
+        """Whether half of the texts of a column, or more, are areas or values, or words for them."""
+        if name == "unit":
+            return self._area_share(column)[0] >= 0.5
+        if self._is_number(name):
+            return column.numeric_share >= 0.5
+        values = self.values[name]
+        known = frozenset(value.casefold() for value in values)
+        return column.share(known) >= 0.5 or bool(_codes_by_words(values, column))
+
+    def _area_share(self, column: _Profile) -> tuple[float, int]:
+        """Return the share of rows whose area is known, and the width at which that is most."""
+        best = (column.share(frozenset(one.casefold() for one in self.areas)), 0)
+        for width in {len(area) for area in self.areas if area.isdecimal() and area.startswith("0")}:
+            padded = {one.lstrip("0") or "0" for one in self.areas if len(one) == width} | self.areas
+            share = column.share(frozenset(padded))
+            best = max(best, (share, width), key=lambda one: one[0])
+        return best
+
+    # -- how it is written -----------------------------------------------------------------------------------
+
+    def _entry(self, name: str, column: _Profile, stated: ColumnInput | None) -> ColumnInput | None:
+        """Return how a column is read; what a person must decide is noted."""
+        entry = stated or ColumnInput(column=column.name)
+        made: dict[str, object] = {}
+        if name == "unit":
+            width = self._area_share(column)[1]
+            made |= {"width": width} if width and not (entry.width or entry.codes) else {}
+        elif not (self._is_number(name) or entry.bands or entry.codes):
+            read_as = self._read_as(name, column)
+            if read_as is None:
+                return None
+            made |= read_as
+        elif self._is_number(name) and stated is None and (doubt := self._doubtful_sign(column)):
+            self._leave(name, f"# {quoted(name)} = {{ column = {quoted(column.name)} }}", doubt)
+            return None
+        unknown = [value for value in self.values.get(name, ()) if value.casefold() in UNKNOWN]
+        gaps = column.has_gaps and not (entry.filled or entry.leave_out)
+        if gaps and len(unknown) == 1:
+            made["filled"] = unknown[0]
+        elif gaps:
+            kind = "a number" if self._is_number(name) else "one of its values"
+            example = "" if name == "unit" else f' as = "..." ({kind}), or'
+            text = f"{name}: some records have none; add to the line above{example} leave_out = true"
+            self.notes.setdefault(name, []).append(f"# {text}")
+            self.undecided.append(name)
+        return changed_column(entry, **made)
+
+    def _read_as(self, name: str, column: _Profile) -> dict[str, object] | None:
+        """Return what makes values of a column's texts; None if a person must say it."""
+        values = self.values[name]
+        exact, known = set(values), {value.casefold(): value for value in values}
+        bands = [value for value in values if value.casefold() not in UNKNOWN]
+        met = {text.casefold() for text in column.values} & known.keys()
+        if column.share(known) >= 0.5 and len(met) >= min(2, len(column.values)):
+            texts = [text for text in column.texts or () if not _is_mark(text)]
+            tidy = {text: text.strip() for text in texts}
+            self.trim |= any(text != tidy[text] and tidy[text].casefold() in known for text in texts)
+            self.ignore_case |= any(one not in exact and one.casefold() in known for one in tidy.values())
+            return {}
+        if is_bands(bands) and column.points + column.commas:
+            if doubt := self._doubtful_sign(column) or _doubtful_bands(bands, column):
+                every = ", ".join(map(quoted, bands))
+                line = f"# {quoted(name)} = {{ column = {quoted(column.name)}, bands = [{every}] }}"
+                self._leave(name, line, doubt)
+                return None
+            return {"bands": bands}
+        if codes := _codes_by_words(values, column):
+            self.ignore_case |= any(text not in codes and text.casefold() in codes for text in column.values)
+            return {"codes": codes}
+        entry = f"{{ column = {quoted(column.name)}{self._codes(name, column.values)} }}"
+        line = f"# {quoted(name)} = {entry}"
+        self._leave(name, line, f"which text is which of {', '.join(values[:MOST_CODES])}?")
+        return None
+
+    def _doubtful_sign(self, column: _Profile) -> str:
+        """Return what is to be asked where a sign before three digits may be a decimal one or not."""
+        if self.decimals or not column.thousands:
+            return ""
+        signs = " and ".join(sorted({",": "commas", ".": "points"}[sign] for sign in column.thousands))
+        return (
+            f"column {column.name} has {signs} before three digits; are they separators of thousands? "
+            'Then take them out of the file; else say decimal = "," or "." and name the column'
+        )
+
+    def _codes(self, name: str, texts: Mapping[str, int]) -> str:
+        """Return codes to be filled in: texts of the file, if they may be shown, else values."""
+        pairs = [("...", value) for value in self.values.get(name, ())]
+        if self.show and texts:
+            pairs = [(text, "...") for text in texts]
+        if not pairs or len(pairs) > MOST_CODES:
+            return ""
+        return f", codes = {{ {', '.join(f'{quoted(one)} = {quoted(other)}' for one, other in pairs)} }}"
+
+
+def changed_column(column: ColumnInput, **changes: object) -> ColumnInput:
+    """Return how a column is read, but for changes.
+
+    >>> changed_column(ColumnInput(column="ALTER", bands=["0-17", "18+"]), filled="unknown").filled
+    'unknown'
+    """
+    every: dict[str, object] = {
+        key: getattr(column, key) for key in ("column", "missing", "filled", "leave_out", "width")
+    }
+    every |= {"bands": {one.label: one.text for one in column.bands}, "codes": dict(column.codes)}
+    return ColumnInput(**every | changes)  # type: ignore[arg-type]
+
+
+def _doubtful_bands(bands: Sequence[str], column: _Profile) -> str:
+    """Return why the numbers of a column may not be those of which there are bands, or nothing.
+
+    >>> codes = _Profile("AGE")
+    >>> codes.add(["1", "2", "3"], [7, 9, 4])
+    >>> print(_doubtful_bands(["0-17", "18+"], codes))
+    column AGE has few different numbers, all of them in one band; are they codes or true numbers?
+    """
+    read = read_bands(bands)
+    found: list[str] = []
+    if column.texts is not None and len(column.values) <= FEW_NUMBERS:
+        found.append("few different numbers")
+    if column.numeric_share < 0.5:
+        found.append("texts that are no numbers in most rows")
+    if column.least is not None and column.most is not None:
+        if any(
+            (one.lower is None or one.lower <= column.least)
+            and (one.upper is None or column.most < one.upper)
+            for one in read
+        ):
+            found.append(f"{'all of them' if found else 'numbers that are all'} in one band")
+        ends = [end for one in read for end in (one.lower, one.upper) if end is not None]
+        if max(ends) <= OLDEST < column.most:
+            found.append(f"numbers above {OLDEST}, which may be years of birth")
+        if column.least < 0 <= min(ends):
+            found.append("numbers below zero")
+    if not found:
+        return ""
+    return f"column {column.name} has {', '.join(found)}; are they codes or true numbers?"
+
+
+def _alikeness(column: str, word: str) -> int:
+    """Return how much a column is named as a word says: 2 if it is, 1 if with a usual tail or cut off, or 0.
+
+    >>> [_alikeness(column, "geschlecht") for column in ("Geschlecht", "GESCHL", "g")]
+    [2, 1, 0]
+    >>> [_alikeness(column, "age") for column in ("AGE_GROUP", "age2", "age_of_mother", "agent", "wage")]
+    [1, 1, 0, 0, 0]
+    """
+    called = column.strip().casefold()
+    if called == word:
+        return 2
+    short, long = sorted((called, word), key=len)
+    rest = long[len(short) :]
+    if len(short) < 3 or not long.startswith(short):
+        return 0
+    is_cut_off = short is called and word.isalpha()
+    return int(is_cut_off or re.sub(r"[\W\d_]", "", rest) in TAILS)
+
+
+def _codes_by_words(values: Sequence[str], column: _Profile) -> dict[str, str]:
+    """Return the words for values in the language in which all texts of a column are such words, or nothing.
+
+    They are the words of a language, whether the file has them or not, so they tell nothing of it.
+
+    >>> texts = _Profile("GESCHL", texts={"männlich": 7, "weiblich": 9})
+    >>> _codes_by_words(["f", "m"], texts)["weiblich"]
+    'f'
+    """
+    texts = {text.casefold() for text in column.values}
+    for groups in WORDS.values():
+        codes: dict[str, str] = {}
+        for value in values:
+            both = zip(WORDS["English"], groups, strict=True)
+            mine = [words for first, words in both if value.casefold() in (*first, *words)]
+            for word in mine[0] if len(mine) == 1 else ():
+                if word not in {one.casefold() for one in values}:
+                    codes[word] = value
+        read = {text: codes.get(text, text) for text in texts}
+        if codes and texts <= {*codes, *(one.casefold() for one in values)} and _are_told_apart(read):
+            return codes
+    return {}
+
+
+def _are_told_apart(read: Mapping[str, str]) -> bool:
+    """Whether texts stand for two values at least, and no two letters for the same one.
+
+    H and M are man and man in one language, and man and woman in another.
+
+    >>> _are_told_apart({"h": "m", "m": "m"}), _are_told_apart({"m": "m", "mann": "m", "f": "f"})
+    (False, True)
+    """
+    letters = [value for text, value in read.items() if len(text) == 1]
+    return len(set(read.values())) > 1 and len(set(letters)) == len(letters)

@@ -1,1 +1,0 @@
-"""The cell-key method applied to records: keys of cells, noise from a perturbation table, and the cost."""

@@ -1,1 +1,0 @@
-"""Hierarchical release: noisy measurements of counts over a tree of units, and estimates from them."""

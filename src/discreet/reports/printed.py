@@ -1,0 +1,359 @@
+"""Tables to print as a workbook, a page or CSV. Words and numbers are those of `answers.printed`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator
+from html import escape
+from importlib.util import find_spec
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+from discreet.answers.printed import (
+    count_text,
+    error_name,
+    footnotes,
+    headings,
+    margin_name,
+    mark,
+    marks,
+    printed_column,
+    printed_margin,
+    subtitle,
+    table_title,
+)
+from discreet.errors import DiscreetError, InputError, install_hint
+from discreet.estimation.input.joint_estimates import name_of_query
+from discreet.estimation.output.printed import PrintedTable, PrintedTables, printed_tables
+from discreet.estimation.questions import Estimating
+from discreet.files import check_writable, inert_text, write_whole
+from discreet.ledger.commit import free, whole_folder
+from discreet.questions import asked_with
+
+ENDINGS = (".xlsx", ".html", ".csv")
+
+
+@asked_with(Estimating)
+def print_tables(asked: Estimating) -> PrintedTables:
+    """Write tables of best estimates to print: areas by cells, with totals, margins of error and footnotes.
+
+    `prints` are the queries, `areas` the rows (or else all areas, down to `down_to`), `out` is a file that
+    ends with .xlsx (a sheet for each query), .html or .csv (one query), or a new directory for a CSV file
+    of each query. `margins` of error stand beside numbers, beneath them, or nowhere; their level is the last
+    of `levels`. With `tables` numbers are whole, not negative, and add up; with `only_tables` they have no
+    margins. In CSV, texts that a spreadsheet would run begin with an apostrophe. Nothing is spent.
+    """
+    if not asked.prints:
+        raise InputError("there is nothing to print: name tables, such as age * sex")
+    if asked.out is None:
+        raise InputError("out is missing: name a file or a new directory for the tables to print")
+    out = Path(asked.out)
+    ending = out.suffix.lower()
+    if ending == ".xlsx":
+        _need_xlsxwriter()
+    if ending == ".csv" and len(asked.prints) > 1:
+        raise InputError(
+            f"{out} can hold one table, and {len(asked.prints)} are to be printed; name a directory for a "
+            "CSV file of each, or write .xlsx or .html"
+        )
+    if ending in ENDINGS:
+        check_writable(out)
+        if out.exists():
+            raise InputError(f"{out} exists; name a new file for the tables")
+    else:
+        free(out)
+    found = printed_tables(asked)
+    if ending in ENDINGS:
+        write: Callable[[PrintedTables], bytes] = {
+            ".xlsx": xlsx_tables,
+            ".html": html_tables,
+            ".csv": lambda one: csv_table(one.tables[0], one),
+        }[ending]
+        write_whole({out: write(found)})
+        return found
+    with whole_folder(out) as folder:
+        for name, table in zip(_file_names(found), found.tables, strict=True):
+            (folder / name).write_bytes(csv_table(table, found))
+    return found
+
+
+def _file_names(found: PrintedTables) -> list[str]:
+    names: list[str] = []
+    marked = ".NOT-PRIVATE" if found.not_private else ""
+    for table in found.tables:
+        stem = re.sub(r"[^\w-]+", "-", name_of_query(table.query)).strip("-").lower() or "table"
+        stem = next(one for one in _numbered(stem) if f"{one}{marked}.csv" not in names)
+        names.append(f"{stem}{marked}.csv")
+    return names
+
+
+def _numbered(stem: str) -> Iterator[str]:
+    yield stem
+    number = 2
+    while True:
+        yield f"{stem}-{number}"
+        number += 1
+
+
+# -- CSV -----------------------------------------------------------------------------------------------------
+
+
+def csv_table(table: PrintedTable, found: PrintedTables) -> bytes:
+    """Return one table as CSV: a line of headings, a line for each area, then the footnotes.
+
+    It is for people, who open it in a spreadsheet: no text in it is a formula there.
+    """
+    stream = io.StringIO()
+    out = csv.writer(stream, lineterminator="\n")
+
+    def texts(*cells: str) -> list[str]:
+        return [inert_text(cell) for cell in cells]
+
+    out.writerows(texts(text) for text in marks(found))
+    beneath, beside = found.margins == "beneath", found.margins == "beside"
+    head = ["area", "level", *(["what"] if beneath else [])]
+    for column in table.columns:
+        head.append(printed_column(column))
+        if beside:
+            head.append(f"{printed_column(column)} {margin_name(found)} ({error_name(found)})")
+    out.writerow(texts(*head))
+    for row, values, margins in zip(table.rows, table.values, table.margins, strict=True):
+        names = texts(row.name, row.level)
+        numbers, errors = ([_plain(value) for value in some] for some in (values.tolist(), margins.tolist()))
+        if beside:
+            out.writerow([*names, *(cell for pair in zip(numbers, errors, strict=True) for cell in pair)])
+        else:
+            out.writerow([*names, *(["number"] if beneath else []), *numbers])
+        if beneath:
+            out.writerow([*names, f"{margin_name(found)} ({error_name(found)})", *errors])
+    out.writerow([])
+    out.writerows(texts(text) for text in (table_title(table), *footnotes(table, found)))
+    return stream.getvalue().encode()
+
+
+def _plain(value: float) -> str:
+    return "" if isnan(value) else str(int(value))
+
+
+# -- a page --------------------------------------------------------------------------------------------------
+
+_STYLE = """
+:root { --ink: #1c1f23; --soft: #5a6068; --rule: #1c1f23; --hair: #d7dadd; --band: #f4f5f6; --warn: #b3261e; }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 2rem 1.25rem 3rem; max-width: 100rem; color: var(--ink); background: #fff;
+  font: 15px/1.45 system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif; }
+h1 { font-size: 1.15rem; margin: 2rem 0 .6rem; }
+section:first-of-type h1 { margin-top: 0; }
+.sub { margin: -.35rem 0 .6rem; color: var(--soft); }
+.mark { color: #fff; background: var(--warn); font-weight: 700; padding: .45rem .7rem; margin: 0 0 .8rem; }
+.wide { overflow-x: auto; border-top: 2px solid var(--rule); border-bottom: 2px solid var(--rule); }
+table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }
+th, td { padding: .28rem .6rem; text-align: right; white-space: nowrap; }
+thead th { font-weight: 600; vertical-align: bottom; border-bottom: 1px solid var(--hair); }
+thead tr:last-child th { border-bottom: 1px solid var(--rule); font-weight: 400; color: var(--soft); }
+thead th.group { text-align: center; }
+thead th.stub, tbody th { text-align: left; position: sticky; left: 0; background: #fff; }
+tbody th { font-weight: 400; min-width: 8rem; white-space: normal; }
+tbody tr.top th, tbody tr.top td { font-weight: 700; border-top: 1px solid var(--hair); }
+tbody tr.top td.error { font-weight: 400; }
+tbody tr:hover td, tbody tr:hover th { background: var(--band); }
+td.error { color: var(--soft); font-size: .87em; padding-left: .1rem; }
+td.total { background: var(--band); }
+tr.beneath td, tr.beneath th { padding-top: 0; }
+tr.beneath th { color: var(--soft); font-size: .87em; }
+ul { margin: .7rem 0 0; padding: 0; list-style: none; max-width: 60rem; color: var(--soft);
+  font-size: .87rem; }
+@media print {
+  body { padding: 0; font-size: 9pt; } .wide { overflow: visible; } thead { display: table-header-group; }
+  tr { break-inside: avoid; } section { break-after: page; } section:last-of-type { break-after: auto; }
+  .mark { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
+}
+"""
+
+
+def html_tables(found: PrintedTables) -> bytes:
+    """Return all tables as one page that needs nothing else."""
+    title = "; ".join(table_title(table) for table in found.tables)
+    sections = "\n".join(_section(table, found) for table in found.tables)
+    page = (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(mark(found) and 'NOT PRIVATE: ')}{escape(title)}</title>\n<style>{_STYLE}</style>\n"
+        f"</head>\n<body>\n{sections}\n</body>\n</html>\n"
+    )
+    return page.encode()
+
+
+def _section(table: PrintedTable, found: PrintedTables) -> str:
+    warning = "".join(f'<p class="mark">{escape(text)}</p>\n' for text in marks(found))
+    head = headings(table, found)
+    lines = []
+    for place, row in enumerate(head):
+        cells = [
+            f'<th{" class=group" if one.wide > 1 else ""} scope="{"colgroup" if one.wide > 1 else "col"}" '
+            f'colspan="{one.wide}">{escape(one.words)}</th>'
+            for one in row
+        ]
+        stub = "" if place else f'<th class="stub" scope="col" rowspan="{len(head)}">Area</th>'
+        lines.append(f"<tr>{stub}{''.join(cells)}</tr>")
+    body = "\n".join(_html_rows(table, found))
+    notes = "".join(f"<li>{escape(note)}</li>" for note in footnotes(table, found))
+    return (
+        f"<section>\n<h1>{escape(table_title(table))}</h1>\n{warning}"
+        f'<p class="sub">{escape(subtitle(found))}</p>\n'
+        f'<div class="wide"><table>\n<thead>{"".join(lines)}</thead>\n<tbody>\n{body}\n</tbody>\n'
+        "</table></div>\n"
+        f"<ul>{notes}</ul>\n</section>"
+    )
+
+
+def _html_rows(table: PrintedTable, found: PrintedTables) -> Iterator[str]:
+    beside, beneath = found.margins == "beside", found.margins == "beneath"
+    total = [' class="total"' if _is_total(column) else "" for column in table.columns]
+    deepest = max((row.depth for row in table.rows), default=0)
+    for row, values, margins in zip(table.rows, table.values.tolist(), table.margins.tolist(), strict=True):
+        cells = []
+        for kind, value, error in zip(total, values, margins, strict=True):
+            cells.append(f"<td{kind}>{count_text(value)}</td>")
+            if beside:
+                also = " total" if kind else ""
+                cells.append(f'<td class="error{also}">{printed_margin(error)}</td>')
+        level = "top" if deepest and row.depth < deepest and row.depth < 1 else ""
+        indent = f' style="padding-left:{10 + 18 * row.depth}px"'
+        yield (
+            f'<tr{f" class={level}" if level else ""}><th scope="row"{indent}>{escape(row.name)}</th>'
+            f"{''.join(cells)}</tr>"
+        )
+        if beneath:
+            errors = "".join(
+                f'<td class="error{" total" if kind else ""}">{printed_margin(error)}</td>'
+                for kind, error in zip(total, margins, strict=True)
+            )
+            yield f'<tr class="beneath"><th scope="row"{indent}>{margin_name(found)}</th>{errors}</tr>'
+
+
+def _is_total(column: tuple[str | None, ...]) -> bool:
+    return bool(column) and any(part is None for part in column)
+
+
+# -- a workbook ----------------------------------------------------------------------------------------------
+
+
+def _need_xlsxwriter() -> None:
+    if find_spec("xlsxwriter") is None:
+        raise DiscreetError(
+            "a workbook is written with XlsxWriter, which is not installed: "
+            f"{install_hint('spreadsheet')}, or write .html or .csv"
+        )
+
+
+def xlsx_tables(found: PrintedTables) -> bytes:
+    """Return the tables as a workbook, a sheet for each query; numbers are numbers."""
+    _need_xlsxwriter()
+    import xlsxwriter
+
+    stream = io.BytesIO()
+    with xlsxwriter.Workbook(stream, {"in_memory": True}) as book:
+        names: list[str] = []
+        for table in found.tables:
+            stem = re.sub(r"[\[\]:*?/\\']+", " ", name_of_query(table.query))
+            stem = re.sub(r"\s+", " ", stem).strip()[:26] or "table"
+            names.append(next(one for one in _numbered(stem) if one.lower() not in map(str.lower, names)))
+            _Sheet(book, names[-1], table, found).write()
+    return stream.getvalue()
+
+
+class _Sheet:
+    """One table on a sheet: its title, the mark, the head, the areas, and the footnotes."""
+
+    def __init__(self, book: Any, name: str, table: PrintedTable, found: PrintedTables) -> None:
+        self.book, self.table, self.found = book, table, found
+        self.sheet = book.add_worksheet(name)
+        self.formats: dict[str, Any] = {}
+
+    def format(self, **how: object) -> Any:
+        """Return a format; those that are equal are made once."""
+        key = repr(sorted(how.items()))
+        if key not in self.formats:
+            self.formats[key] = self.book.add_format({"font_size": 10, **how})
+        return self.formats[key]
+
+    def write(self) -> None:
+        """Fill the sheet, and set it up for the printer."""
+        table, found, sheet = self.table, self.found, self.sheet
+        beside = found.margins == "beside"
+        sheet.write_string(0, 0, table_title(table), self.format(bold=True, font_size=13))
+        sheet.write_string(1, 0, subtitle(found), self.format(font_color="#5A6068"))
+        row = 2
+        for text in marks(found):
+            sheet.write_string(row, 0, text, self.format(bold=True, font_color="#B3261E"))
+            row += 1
+        if found.not_private:
+            sheet.set_header(f"&C&B{mark(found)}")
+        row = self._head(row + 1)
+        first, last = row, 2 if beside else 1
+        sheet.freeze_panes(first, 1)
+        row = self._body(row)
+        for note in footnotes(table, found):
+            row += 1
+            sheet.write_string(row, 0, note, self.format(italic=True, font_color="#5A6068"))
+        names = max((len(one.name) + 2 * one.depth for one in table.rows), default=8)
+        sheet.set_column(0, 0, min(max(12, names + 2), 48))
+        sheet.set_column(1, last * len(table.columns), 11)
+        sheet.set_landscape()
+        sheet.fit_to_pages(1, 0)
+        sheet.repeat_rows(0, first - 1)
+        sheet.hide_gridlines(2)
+        sheet.set_footer("&L&A&RPage &P of &N")
+
+    def _head(self, row: int) -> int:
+        head = headings(self.table, self.found)
+        # with a rule above the head, and one below it
+        middle = self.format(bold=True, align="center", valign="bottom", text_wrap=True, top=1, bottom=1)
+        left = self.format(bold=True, valign="bottom", top=1, bottom=1)
+        self._block(row, 0, len(head), 1, "Area", left)
+        for deep, line in enumerate(head):
+            column = 1
+            for one in line:
+                self._block(row + deep, column, 1, one.wide, one.words, middle)
+                column += one.wide
+        return row + len(head)
+
+    def _block(self, row: int, column: int, high: int, wide: int, words: str, how: Any) -> None:
+        if high == wide == 1:
+            self.sheet.write_string(row, column, words, how)
+        else:
+            self.sheet.merge_range(row, column, row + high - 1, column + wide - 1, "", how)
+            self.sheet.write_string(row, column, words, how)
+
+    def _body(self, row: int) -> int:
+        found, beneath, beside = self.found, self.found.margins == "beneath", self.found.margins == "beside"
+        rows = zip(self.table.rows, self.table.values.tolist(), self.table.margins.tolist(), strict=True)
+        for area, values, margins in rows:
+            bold = area.depth == 0 and any(one.depth for one in self.table.rows)
+            self.sheet.write_string(row, 0, area.name, self.format(indent=min(area.depth, 15), bold=bold))
+            column = 1
+            for value, error in zip(values, margins, strict=True):
+                self._number(row, column, value, self.format(num_format="#,##0", bold=bold))
+                if beside:
+                    self._number(row, column + 1, error, self._error())
+                column += 2 if beside else 1
+            row += 1
+            if beneath:
+                self.sheet.write_string(row, 0, margin_name(found), self._error(min(area.depth, 15)))
+                for place, error in enumerate(margins, start=1):
+                    self._number(row, place, error, self._error())
+                row += 1
+        return row
+
+    def _error(self, indent: int = 0) -> Any:
+        return self.format(num_format='"±"#,##0', font_color="#5A6068", font_size=9, indent=indent)
+
+    def _number(self, row: int, column: int, value: float, how: Any) -> None:
+        if isnan(value):
+            self.sheet.write_string(row, column, "–", self.format(align="right"))
+        else:
+            self.sheet.write_number(row, column, value, how)
