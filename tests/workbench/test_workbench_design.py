@@ -24,7 +24,7 @@ from discreet.census.safetab.specification import read_specification, safetab_p
 from discreet.errors import InputError
 from discreet.workbench import tabulation as view
 from discreet.workbench.state import State
-from discreet.workbench.tabulation import Design, read_drop_chance, read_target
+from discreet.workbench.tabulations.design import Design, read_drop_chance, read_target
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
