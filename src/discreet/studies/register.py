@@ -170,11 +170,18 @@ def register() -> tuple[Printed, ...]:
 
 @cache
 def papers() -> Mapping[str, str]:
-    """Return the papers by their short names.
+    """Return the papers with printed numbers by their short names.
 
     >>> papers()["sieve"]
     'Su, Su and Wang 2026, arXiv:2606.29835'
     """
+    compared = {entry.paper for entry in register()}
+    return {name: source for name, source in _sources().items() if name in compared}
+
+
+@cache
+def _sources() -> Mapping[str, str]:
+    """All papers that are known, in the order in which they are shown."""
     found: dict[str, str] = {}
     for _, stated in stated_in("register.toml"):
         found |= stated.get("papers", {})
@@ -190,7 +197,7 @@ def stated_in(name: str) -> tuple[tuple[str, dict[str, Any]], ...]:
 
 def in_order_of_papers(entries: Iterable[OfPaper]) -> list[OfPaper]:
     """Return printed numbers, studies or figures of several packages, paper by paper."""
-    order = list(papers())
+    order = list(_sources())
     return sorted(entries, key=lambda entry: order.index(entry.paper))
 
 

@@ -124,7 +124,7 @@ def audit_tabulation(
 
     Guarantee. If groups and runs are independent and have the laws that the parameters claim, there is an
     alarm with a chance of at most `false_alarm`: see the head of this module, and
-    `tests/census/test_safetab_audit.py`, which counts false alarms at a chance of 1/20.
+    `tests/audit/tabulations/test_safetab_audit.py`, which counts false alarms at a chance of 1/20.
     """
     asked_runs(runs, written, seed, false_alarm).stop()
     level, params = share(false_alarm, name="false_alarm"), Path(params)
