@@ -27,8 +27,8 @@ from discreet import cli
 from discreet.answers.answer import Answer
 from discreet.cli import console
 from discreet.cli.schema import schema_names, schema_of
-from discreet.interop.json_schema import problems
 from discreet.render.json import json_of
+from discreet.render.json_schema import problems
 
 # an example of the accountant's tests costs up to a second: shrinking one would take many minutes
 _COMMON = {

@@ -39,7 +39,7 @@ ANY = {
     "cli/console.py": "options passed on to Cyclopts",
     "files.py": "PyArrow, which has no types",
     "interop/dp_accounting.py": "dp-accounting, which has no types and need not be installed",
-    "interop/json_schema.py": "JSON, which is what it checks",
+    "render/json_schema.py": "JSON, which is what it checks",
     "interop/opendp.py": "OpenDP, which need not be installed",
     "interop/registry.py": "YAML and JSON, until it is checked",
     "interop/riskcal.py": "riskcal, which has no types and need not be installed",

@@ -46,7 +46,7 @@ def test_names_are_distinct_and_functions_exist() -> None:
     assert len({one.name for one in studies()}) == len(studies())
     for one in studies():
         computed_by = one.of or one.name  # a study may show the table of another
-        assert getattr(import_module(f"discreet.studies.{one.module}"), computed_by.replace("-", "_")).__doc__
+        assert getattr(import_module(one.module), computed_by.replace("-", "_")).__doc__
 
 
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(one, marks=pytest.mark.slow) for one in LONG)])

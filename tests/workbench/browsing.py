@@ -215,3 +215,9 @@ def drag(page: Any, name: str, to: float, steps: int = 12) -> None:
     page.mouse.down()
     page.mouse.move(box["x"] + 9 + inner * to, y, steps=steps)
     page.mouse.up()
+
+
+def commands(page: Any) -> list[str]:
+    """The command lines that a page shows."""
+    card = page.locator("section[aria-label='The same numbers on the command line']")
+    return list(card.locator("code.wb-command:visible").all_inner_texts())

@@ -24,12 +24,13 @@ from browsing import (
 )
 
 from discreet.accounting.privacy_loss import compose
+from discreet.workbench.frame import PAGES
 from discreet.workbench.state import State, from_toml
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
 
-@pytest.mark.parametrize("name", ["budget", "accuracy", "design", "risk", "report"])
+@pytest.mark.parametrize("name", PAGES)
 def test_each_page_loads_quietly(visit: Callable[..., Any], name: str) -> None:
     page = visit(f"/{name}")
     assert page.locator(".wb-nav button[aria-current=page]").inner_text().lower().endswith(name)

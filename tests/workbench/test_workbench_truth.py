@@ -6,15 +6,23 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
-import shutil
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import SMALL, Watched, Workbench, settled, upload, value, wait_for_text, wait_for_value
+from browsing import (
+    SMALL,
+    Watched,
+    Workbench,
+    commands,
+    settled,
+    upload,
+    value,
+    wait_for_text,
+    wait_for_value,
+)
 
 from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.comparisons.zcdp import ZCDP
@@ -23,8 +31,6 @@ from discreet.answers.curves import curve_lines, tradeoff_panel
 from discreet.answers.headline import curve_name
 from discreet.budget import Release, load, preset_names
 from discreet.budget.level_names import level_name
-from discreet.census.safetab.census2020 import write_parameters
-from discreet.cli import run
 from discreet.estimation import accuracy
 from discreet.estimation.expected_accuracy import margin_lines
 from discreet.render.charts import chart_of
@@ -32,6 +38,7 @@ from discreet.reports.html import gather, render
 from discreet.workbench import commands as lines
 from discreet.workbench.accuracy_page import Margins
 from discreet.workbench.differences import page_differences
+from discreet.workbench.frame import PAGES
 from discreet.workbench.session import Session
 from discreet.workbench.state import State, to_link
 
@@ -61,28 +68,6 @@ def margin_text(value: float) -> str:
 
 def tile(label: str) -> str:
     return f".wb-value[aria-label='{label}']"
-
-
-@pytest.fixture
-def shell(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Callable[[str], str]:
-    """Run a command line in a folder of its own, and return what it prints."""
-    monkeypatch.chdir(tmp_path)
-
-    def invoke(command: str) -> str:
-        capsys.readouterr()
-        name, *arguments = shlex.split(command)
-        status, seen = run(arguments), capsys.readouterr()
-        assert (name, status) == ("discreet", 0), seen.err
-        return seen.out
-
-    return invoke
-
-
-def commands(page: Any) -> list[str]:
-    card = page.locator("section[aria-label='The same numbers on the command line']")
-    return list(card.locator("code.wb-command:visible").all_inner_texts())
 
 
 # -- numbers of another state -----------------------------------------------------------------------------
@@ -286,30 +271,7 @@ def test_the_commands_of_the_risk_page(
     assert f"{float(right) / 100:.{len(best[0]) - 2}f}" == best[0]
 
 
-@pytest.mark.slow
-def test_the_command_of_the_design_page(
-    visit: Callable[..., Any], shell: Callable[[str], str], tmp_path: Path
-) -> None:
-    settings = {"target": "1/5", "of": "total", "races": "3", "rho USA 2": "1/2"}
-    page = visit(f"/design?s={to_link(State.of('dhc-2022-08-25').with_settings('design', settings))}")
-    page.wait_for_selector("[data-exact=true]")
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save safetab.toml").click()
-    write_parameters(tmp_path / "PARAMS")
-    for old in (tmp_path / "PARAMS").glob("config.json"):
-        old.unlink()
-    download.value.save_as(tmp_path / "safetab.toml")
-    shutil.copy(tmp_path / "safetab.toml", tmp_path / "PARAMS" / "safetab.toml")
-    (command,) = commands(page)
-    assert command == "discreet safetab design PARAMS --error 0.2 --of total --delta 1e-10"
-    printed = " ".join(shell(command).split())
-    row = page.locator("tr", has=page.get_by_role("textbox", name="rho of COUNTY, detailed", exact=True))
-    _, margin, *sizes = [text.replace("\xa0", " ") for text in row.locator("td").all_inner_texts()][:6]
-    for figure in (value(page, "Epsilon, added"), value(page, "Epsilon, replaced"), margin[2:], *sizes):
-        assert figure in printed
-
-
-@pytest.mark.parametrize("page", ["budget", "accuracy", "design", "risk", "report"])
+@pytest.mark.parametrize("page", PAGES)
 def test_every_page_has_commands_of_its_own(page: str) -> None:
     verbs = {
         "budget": {"account", "calibrate", "report"},
@@ -566,12 +528,6 @@ def test_what_was_wrong_with_a_file_goes_with_the_next_change(visit: Callable[..
     banner.filter(has_text="broken.toml was not opened").wait_for()
     page.get_by_role("textbox", name="delta", exact=True).fill("1e-6")
     banner.wait_for(state="hidden")
-    page.get_by_role("button", name="Tabulation design", exact=True).click()
-    upload(page, "broken.toml", b"privacy = ", "Open safetab.toml or config.json")
-    said = page.get_by_text("broken.toml was not opened")
-    said.wait_for()
-    page.get_by_role("slider", name="Races counted, at most", exact=True).press("ArrowLeft")
-    said.wait_for(state="hidden")
 
 
 def test_a_file_that_does_not_arrive_is_said(visit: Callable[..., Any], watched: Watched) -> None:

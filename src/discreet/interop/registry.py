@@ -25,7 +25,6 @@ from discreet.budget.text_files import read_text_file
 from discreet.budget.toml import hint, parse_toml
 from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.faces import Displayed
-from discreet.interop.json_schema import problems as schema_problems
 from discreet.interop.registry_fields import (
     LARGEST,
     PARAMETERS,
@@ -41,6 +40,7 @@ from discreet.ledger.spending import spent_epsilon
 from discreet.noise import Noise
 from discreet.numbers import bound, brief, exact_text, fraction, shown
 from discreet.questions import Option
+from discreet.render.json_schema import problems as schema_problems
 
 DELTAS = ("1e-10", "1e-6")
 """Deltas at which an entry states epsilon, unless others are named; the first is that of the parameters."""

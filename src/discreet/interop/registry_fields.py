@@ -11,8 +11,8 @@ from importlib.resources import files
 from typing import Literal
 
 from discreet.budget.toml import hint
-from discreet.interop.json_schema import is_day
 from discreet.numbers import shown
+from discreet.render.json_schema import is_day
 
 TIERS = (1, 2, 3)
 

@@ -22,9 +22,9 @@ from discreet.census.safetab.configuration import read_configuration
 from discreet.census.safetab.design import exact_rho_for_margin, rivals, shown, smallest_sizes, table_chances
 from discreet.census.safetab.specification import read_specification, safetab_p
 from discreet.errors import InputError
-from discreet.workbench import tabulation as view
 from discreet.workbench.state import State
-from discreet.workbench.tabulation import Design, read_drop_chance, read_target
+from discreet.workbench.tabulations import design as view
+from discreet.workbench.tabulations.design import Design, read_drop_chance, read_target
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 

@@ -57,6 +57,7 @@ from discreet.audit.looks import (
     sign_look,
     summed_look,
 )
+from discreet.audit.mechanisms import AuditedMechanism
 from discreet.audit.power import smallest_faults
 from discreet.audit.runs import MOST_NUMBERS, asked_runs, run_seed
 from discreet.budget import grouped
@@ -123,7 +124,7 @@ def audit_tabulation(
 
     Guarantee. If groups and runs are independent and have the laws that the parameters claim, there is an
     alarm with a chance of at most `false_alarm`: see the head of this module, and
-    `tests/census/test_safetab_audit.py`, which counts false alarms at a chance of 1/20.
+    `tests/audit/tabulations/test_safetab_audit.py`, which counts false alarms at a chance of 1/20.
     """
     asked_runs(runs, written, seed, false_alarm).stop()
     level, params = share(false_alarm, name="false_alarm"), Path(params)
@@ -151,6 +152,17 @@ def audit_tabulation(
         drawn = pair.drawn(runs, seed)
         wrong = pair.mismatches(drawn, seed, min(written, runs), Path(folder))
     return judged_runs(pair, drawn, seed=seed, written=min(written, runs), wrong=wrong, false_alarm=level)
+
+
+SAFETAB_RUN = AuditedMechanism(
+    name="safetab run",
+    audit=audit_tabulation,
+    option="data",
+    metavar="DIR",
+    target="PARAMS",
+    target_words="the parameters of safetab run",
+    example="params --data records --runs 300",
+)
 
 
 def judged_runs(
