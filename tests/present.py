@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import cast
 
@@ -20,3 +21,19 @@ def functions_of(named: dict[str, str]) -> dict[str, tuple[Callable[..., object]
         for command, names in named.items()
         if command in all_commands()
     }
+
+
+def is_about_another(text: str) -> bool:
+    """Whether a page runs a command or imports a module of a guest that is not there.
+
+    >>> is_about_another("$ discreet account dhc-2020")
+    False
+    """
+    if IS_WHOLE:
+        return False
+    known = set(all_commands())
+    groups = {name.rpartition(" ")[0] for name in known if " " in name}
+    for first, second in re.findall(r"^\$ discreet ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?", text, re.MULTILINE):
+        if (f"{first} {second}" if first in groups and second else first) not in known:
+            return True
+    return bool({*re.findall(r"\bdiscreet\.([a-z]+)", text)} & {*OWN} - PRESENT)

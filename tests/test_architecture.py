@@ -18,12 +18,13 @@ from pathlib import Path
 import house
 import pytest
 from cyclopts import App
+from present import IS_WHOLE, PRESENT
 
 from discreet.answers import Claimed
 from discreet.budget import Claim
 from discreet.budget.scope import Extent, Scope
 from discreet.cli.commands import all_commands
-from discreet.guests import OWN, guests, loaded
+from discreet.guests import OWN, loaded
 
 SOURCE = Path(__file__).parents[1] / "src" / "discreet"
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -229,7 +230,7 @@ def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
         ("budget/spine.py", "if TYPE_CHECKING:\n    from discreet.accounting.overall import Account\n"),
         ("questions.py", "from discreet.ledger.commit import commit\n"),
         ("estimation/weights.py", "from discreet.disclosure import risk\n"),
-        ("ledger/commit.py", "import discreet.workbench.state\n"),
+        *(("ledger/commit.py", f"import discreet.{guest}\n") for guest in sorted(PRESENT)[:1]),
         ("reports/plots.py", "import discreet.cli\n"),
         ("new_room.py", ""),
     ],
@@ -247,7 +248,6 @@ def test_an_import_that_goes_up_is_found(tmp_path: Path, module: str, line: str)
 def test_what_is_registered_is_there_and_is_a_command() -> None:
     """A guest's table is data: nothing else would notice a name in it that is wrong."""
     registered = all_commands()
-    assert {guest.name for guest in guests()} >= GUESTS
     for command in registered.values():
         app = loaded(command.runs)
         assert isinstance(app, App)
@@ -538,4 +538,6 @@ def test_the_page_on_the_layout_names_every_room_and_only_files_that_exist() -> 
     named = re.findall(r"`((?:cli|report|studies)/[a-z_/]+\.(?:py|toml)|[a-z]+\.py)`", page)
     gone = [name for name in named if not list(SOURCE.rglob(name))]
     assert len(named) >= 10
-    assert not gone, f"docs/explanation/architecture.md names {', '.join(gone)}, which is not there"
+    assert not gone or not IS_WHOLE, (
+        f"docs/explanation/architecture.md names {', '.join(gone)}, which is not there"
+    )

@@ -23,12 +23,12 @@ _OTHERS = offered_mechanisms()
 
 app = console.command(
     "risk audit",
-    f"[{'|'.join(['RELEASE', *(one.target for one in _OTHERS)])}] "
-    f"{_one_of(['--counts FILE', *(one.usage for one in _OTHERS)])} [--neighbour FILE] [OPTIONS]",
+    f"[{'|'.join(['RELEASE', *(mechanism.target for mechanism in _OTHERS)])}] "
+    f"{_one_of(['--counts FILE', *(mechanism.usage for mechanism in _OTHERS)])} [--neighbour FILE] [OPTIONS]",
     "release.toml --counts counts.csv --units units.csv",
     'release.toml --counts counts.csv --runs 500 --mechanism "python mine.py {in} {out}"',
     '--counts people.csv --neighbour fewer.csv --epsilon 1 --delta 0 --mechanism "./mine {in} {out}"',
-    *(one.example for one in _OTHERS),
+    *(mechanism.example for mechanism in _OTHERS),
     tries=(
         console.SURVEY,
         console.TABULATE,
@@ -39,14 +39,14 @@ app = console.command(
 _TARGET = "".join(
     [
         "A TOML file or a preset's name; ",
-        *(f"with --{one.option} {one.target_words}; " for one in _OTHERS),
+        *(f"with --{mechanism.option} {mechanism.target_words}; " for mechanism in _OTHERS),
         "none if only --epsilon and --delta are promised.",
     ]
 )
 
 
 @app.default
-@console.takes(audit_release, audit_mechanism, *(one.audit for one in _OTHERS))
+@console.takes(audit_release, audit_mechanism, *(mechanism.audit for mechanism in _OTHERS))
 def audit(
     target: Annotated[str | None, option(_TARGET)] = None,
     /,
@@ -64,9 +64,9 @@ def audit(
 
     counts, mechanism, neighbour = given.pop("counts", None), given.get("mechanism"), given.get("neighbour")
     epsilon, delta = given.pop("epsilon", None), given.pop("delta", None)
-    others = [(one, _asked_of(one.audit, given)) for one in _OTHERS if one.option in given]
+    others = [(kind, _asked_of(kind.audit, given)) for kind in _OTHERS if kind.option in given]
     if (counts is not None) + len(others) != 1:
-        ways = ["--counts FILE", *(f"{one.usage} to audit {one.name}" for one in _OTHERS)]
+        ways = ["--counts FILE", *(f"{kind.usage} to audit {kind.name}" for kind in _OTHERS)]
         said = "both are" if others else "neither is"
         raise InputError(f"give {', or '.join(ways)}" + (f"; {said} given" if _OTHERS else ""))
     if others:
@@ -77,14 +77,14 @@ def audit(
                 "--epsilon and --units out"
             )
         with screen.working("Running"):
-            found = other.audit(Path(target), **asked)
+            audited = other.audit(Path(target), **asked)
     elif target is not None:
         assert counts is not None
         if epsilon is not None or delta is not None:
             raise InputError("give a release, or --epsilon and --delta of another mechanism; not both")
         release = console.read_release(target)
         with screen.working("Running"):
-            found = audit_release(release, counts, **_asked_of(audit_release, given))
+            audited = audit_release(release, counts, **_asked_of(audit_release, given))
     elif epsilon is None or delta is None or mechanism is None or neighbour is None:
         raise InputError("without a release, --epsilon, --delta, --mechanism and --neighbour are all needed")
     elif "units" in given or "cells" in given:
@@ -92,11 +92,11 @@ def audit(
     else:
         asked = {name: given[name] for name in ("runs", "false_alarm") if name in given}
         with screen.working("Running"):
-            found = audit_mechanism(mechanism, counts, neighbour, epsilon=epsilon, delta=delta, **asked)
-    answer = audit_answer(found)
+            audited = audit_mechanism(mechanism, counts, neighbour, epsilon=epsilon, delta=delta, **asked)
+    answer = audit_answer(audited)
     outputs.write({"--csv": csv_of(answer.tables["looks"]), "--plot": answer.figures["points"]})
     screen.tell(answer, timed=True)
-    if found.alarms:
+    if audited.alarms:
         raise SystemExit(1)
 
 
