@@ -57,6 +57,7 @@ def test_the_report_is_made_and_opens_from_disk(
         context.close()
 
 
+@pytest.mark.slow
 def test_the_settings_of_all_pages_are_kept(visit: Callable[..., Any]) -> None:
     chosen = {
         "accuracy": {"size": "77", "margin State": "9"},
@@ -112,6 +113,7 @@ def test_names_of_a_file_are_never_markup(visit: Callable[..., Any]) -> None:
     assert page.locator("main img, main script, main i:not(.q-icon)").count() == 0
 
 
+@pytest.mark.slow
 def test_a_wrong_setting_in_a_file_is_said_on_its_page(visit: Callable[..., Any]) -> None:
     page = visit("/risk")
     upload(page, "small.toml", SMALL.encode())
