@@ -9,6 +9,7 @@ Property tests draw the same examples each time (profile `fixed`); `make fuzz` s
 from __future__ import annotations
 
 import argparse
+import gc
 import inspect
 import json
 import os
@@ -126,6 +127,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker(marker) and not config.getoption(option):
                 item.add_marker(skip)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what was collected stays to the end: nobody need look through it again for what may go
 
 
 def in_shard(name: str, number: int, many: int) -> bool:

@@ -146,6 +146,7 @@ def test_another_count_may_tell_more_from_another_prior() -> None:
     assert even > 0 > rare
 
 
+@pytest.mark.slow
 def test_records_say_which_query_of_how_many(tmp_path: Path) -> None:
     file, units, every = write_example(tmp_path)
     records = tmp_path / "some.csv"

@@ -189,7 +189,7 @@ def test_curves_of_all_levels_in_order() -> None:
     [
         pytest.param(1, 4.18e-8, marks=pytest.mark.slow),
         pytest.param(5, 2.99e-39, marks=pytest.mark.slow),
-        (10, 5.60e-78),
+        pytest.param(10, 5.60e-78, marks=pytest.mark.slow),
     ],
 )
 def test_residuals(variance: int, supremum: float) -> None:
@@ -523,6 +523,7 @@ def _runs(random: np.random.Generator, chains: int, draws: int) -> float:
     return seen / (chains * draws)
 
 
+@pytest.mark.slow
 def test_two_levels_given_the_truth_and_averaged() -> None:
     study = computed("risk-group-count")
     found = {row[0]: row[1:] for row in study.rows}

@@ -104,7 +104,7 @@ def records_risk(asked: RiskingRecords) -> RecordsRisk:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     release, units, records = write_example(folder)
     ...     found = records_risk(load_file(release), records, units=units, priors=["1/10"])
-    >>> found.people, found.uniques, round(found.row("District").mean_posterior, 4)
+    >>> found.people, found.uniques, round(found.row("District").mean_posterior, 4)  # slow
     (2410, 26, 0.1083)
     """
     admit(asked.records, Request(exact_counts=True, entered=False))

@@ -17,6 +17,7 @@ from discreet.workbench.state import State, to_link, to_toml
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
 
+@pytest.mark.slow
 def test_the_settings_of_all_pages_are_kept(visit: Callable[..., Any]) -> None:
     chosen = {
         "accuracy": {"size": "77", "margin State": "9"},
@@ -51,6 +52,7 @@ def test_the_settings_of_all_pages_are_kept(visit: Callable[..., Any]) -> None:
     seen(visit(page.url.removeprefix(page.url.partition("/design")[0])))  # in another tab
 
 
+@pytest.mark.slow
 def test_a_wrong_setting_in_a_file_is_said_on_its_page(visit: Callable[..., Any]) -> None:
     page = visit("/risk")
     upload(page, "small.toml", SMALL.encode())

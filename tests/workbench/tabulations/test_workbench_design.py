@@ -207,6 +207,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(
     )
 
 
+@pytest.mark.slow
 def test_a_dragged_slider_ends_at_the_right_numbers(visit: Callable[..., Any]) -> None:
     page = visit("/design")
     wait_for_value(page, "Epsilon, added", "24.4020")
@@ -223,6 +224,7 @@ def test_a_dragged_slider_ends_at_the_right_numbers(visit: Callable[..., Any]) -
     assert page.evaluate(NAMELESS) == []
 
 
+@pytest.mark.slow
 def test_wrong_input_is_said_beside_it_and_files_are_opened(visit: Callable[..., Any]) -> None:
     page = visit("/design")
     wait_for_value(page, "Epsilon, added", "24.4020")
