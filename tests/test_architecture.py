@@ -102,6 +102,8 @@ WITHOUT_WORDS = (
     "loss",
     "budget",
     "accounting",
+    "comparisons",
+    "promises",
     "areas",
     "ledger",
     "records",

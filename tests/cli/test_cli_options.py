@@ -22,8 +22,7 @@ from discreet import (
     records,
     verify,
 )
-from discreet.accounting.costs import compare, privacy_table
-from discreet.accounting.questions import Accounting, Calibrating, Comparing
+from discreet.accounting.questions import Calibrating
 from discreet.audit.runs import audit_mechanism, audit_release
 from discreet.audit.tabulation import audit_tabulation
 from discreet.budget import load
@@ -37,6 +36,8 @@ from discreet.census.safetab.account import account as detailed_account
 from discreet.census.safetab.earlier import total_only_groups
 from discreet.cli import run
 from discreet.cli.commands import all_commands
+from discreet.comparisons.costs import compare, privacy_table
+from discreet.comparisons.questions import Accounting, Comparing
 from discreet.disclosure import risk, table_risk
 from discreet.disclosure.category import categories, release_categories, table_categories
 from discreet.disclosure.counts import one_count, several_counts

@@ -16,8 +16,6 @@ from typing import Any
 import pytest
 from browsing import SMALL, Watched, Workbench, settled, upload, value, wait_for_text, wait_for_value
 
-from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.answers import Quantity, Style
 from discreet.answers.curves import curve_lines, tradeoff_panel
 from discreet.answers.headline import curve_name
@@ -25,6 +23,8 @@ from discreet.budget import Release, load, preset_names
 from discreet.budget.level_names import level_name
 from discreet.census.safetab.census2020 import write_parameters
 from discreet.cli import run
+from discreet.comparisons.gaussian_dp import GaussianDP
+from discreet.comparisons.zcdp import ZCDP
 from discreet.estimation import accuracy
 from discreet.estimation.expected_accuracy import margin_lines
 from discreet.render.charts import chart_of
