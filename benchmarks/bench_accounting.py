@@ -59,7 +59,7 @@ if __name__ == "__main__":
 
 PRESET = """
 import resource
-from discreet.accounting.costs import DELTAS
+from discreet.comparisons.costs import DELTAS
 if __name__ == "__main__":
     account(load(NAME)).at_delta(DELTAS)
     print(json.dumps({"megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))

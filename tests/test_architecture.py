@@ -103,6 +103,8 @@ WITHOUT_WORDS = (
     "loss",
     "budget",
     "accounting",
+    "comparisons",
+    "promises",
     "areas",
     "ledger",
     "records",

@@ -22,9 +22,9 @@ import pytest
 from present import PRESENT
 
 import discreet
-from discreet.accounting.comparisons.edgeworth import Edgeworth
-from discreet.accounting.costs import epsilon_rows
 from discreet.budget import cases
+from discreet.comparisons.costs import epsilon_rows
+from discreet.comparisons.edgeworth import Edgeworth
 from discreet.disclosure import (
     Area,
     Attack,

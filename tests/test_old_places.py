@@ -29,6 +29,12 @@ OLD = {
     "hierarchy_posterior independent_others joint_accuracy joint_posterior "
     "joint_ratio log_odds posterior ratio release_categories risk risk_profile "
     "sequence table_categories table_risk",
+    "discreet.accounting.best_law": "exponent_named",
+    "discreet.accounting.comparisons.zcdp": "ZCDP TightZCDP",
+    "discreet.accounting.costs": "compare privacy_table",
+    "discreet.accounting.promises": "noise_for rho_for",
+    "discreet.accounting.sampling": "Profile sample_profile",
+    "discreet.budget.input": "load_input",
     "discreet.release.mechanism.adaptive": "Survival",
     "discreet.release.nation.columns": "DHC_LEVELS",
     "discreet.release.safetab.configuration": "read_configuration",

@@ -20,15 +20,10 @@ from discreet._moved import find_old_places
 from discreet.memory import loaded_on_use
 
 if TYPE_CHECKING:
-    from discreet.accounting.calibration import Calibration, calibrate
+    from discreet.accounting.calibration import Calibration
     from discreet.accounting.certificate import Certificate
-    from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-    from discreet.accounting.comparisons.renyi import RenyiDP
-    from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
-    from discreet.accounting.costs import compare
     from discreet.accounting.overall import Account, Point, account, portfolio
     from discreet.accounting.privacy_loss import PrivacyLoss, compose
-    from discreet.accounting.promises import noise_for, rho_for
     from discreet.accounting.verification import verify
     from discreet.budget import (
         DiscreteGaussian,
@@ -40,6 +35,10 @@ if TYPE_CHECKING:
         load,
         preset_names,
     )
+    from discreet.comparisons.costs import compare
+    from discreet.comparisons.gaussian_dp import GaussianDP
+    from discreet.comparisons.renyi import RenyiDP
+    from discreet.comparisons.zcdp import ZCDP, TightZCDP
     from discreet.disclosure.everything import risk
     from discreet.disclosure.promise import explain
     from discreet.errors import DiscreetError, InputError, PrecisionError
@@ -57,20 +56,23 @@ if TYPE_CHECKING:
         sample,
     )
     from discreet.numbers import Interval
+    from discreet.promises.calibrating import calibrate
+    from discreet.promises.least_noise import noise_for, rho_for
     from discreet.reports.html import report
 else:
     __getattr__, __dir__ = loaded_on_use(
         __name__,
         {
-            "discreet.accounting.calibration": "Calibration calibrate",
+            "discreet.accounting.calibration": "Calibration",
+            "discreet.promises.calibrating": "calibrate",
             "discreet.accounting.certificate": "Certificate",
-            "discreet.accounting.comparisons.gaussian_dp": "GaussianDP",
-            "discreet.accounting.comparisons.renyi": "RenyiDP",
-            "discreet.accounting.comparisons.zcdp": "ZCDP TightZCDP",
-            "discreet.accounting.costs": "compare",
+            "discreet.comparisons.gaussian_dp": "GaussianDP",
+            "discreet.comparisons.renyi": "RenyiDP",
+            "discreet.comparisons.zcdp": "ZCDP TightZCDP",
+            "discreet.comparisons.costs": "compare",
             "discreet.accounting.overall": "Account Point account portfolio",
             "discreet.accounting.privacy_loss": "PrivacyLoss compose",
-            "discreet.accounting.promises": "noise_for rho_for",
+            "discreet.promises.least_noise": "noise_for rho_for",
             "discreet.accounting.verification": "verify",
             "discreet.budget": "DiscreteGaussian DiscreteLaplace Level Query Release Spine load preset_names",
             "discreet.disclosure.everything": "risk",

@@ -17,6 +17,13 @@ from types import FunctionType, ModuleType
 from warnings import warn
 
 _PACKAGES = {
+    "discreet.accounting.best_law": "discreet.promises.best_law",
+    "discreet.accounting.comparisons": "discreet.comparisons",
+    "discreet.accounting.costs": "discreet.comparisons.costs",
+    "discreet.accounting.limits": "discreet.promises.limits",
+    "discreet.accounting.promises": "discreet.promises.least_noise",
+    "discreet.accounting.sampling": "discreet.comparisons.sampling",
+    "discreet.budget.input": "discreet.records.input",
     "discreet.release": "discreet.ledger",
     "discreet.release.cellkey": "discreet.cellkey",
     "discreet.release.mechanism": "discreet.census.mechanism",

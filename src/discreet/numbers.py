@@ -443,3 +443,12 @@ def exact_text(value: Fraction) -> str:
     """
     short = brief(value).replace("e-0", "e-")
     return short if Fraction(short) == value else str(value)
+
+
+def times(number: float, step: Fraction) -> float:
+    """Return so many units as what they are worth; a whole number of whole units stays one.
+
+    >>> times(3, Fraction(1, 2)), times(3, Fraction(10)), times(3.5, Fraction(1, 2))
+    (1.5, 30, 1.75)
+    """
+    return number * step.numerator if step.denominator == 1 else number * step.numerator / step.denominator

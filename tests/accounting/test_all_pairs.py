@@ -213,7 +213,7 @@ print(status, time.process_time(), peak, file=sys.stderr)
 @pytest.mark.parametrize("name", preset_names())
 def test_every_preset_costs_at_most_ten_seconds_and_300_megabytes(name: str) -> None:
     """At each of the deltas that `discreet account` takes by default, and at all of them; processor time."""
-    from discreet.accounting.costs import DELTAS as DEFAULT
+    from discreet.comparisons.costs import DELTAS as DEFAULT
 
     for deltas in ([], *([delta] for delta in DEFAULT)):
         asked = [part for delta in deltas for part in ("--delta", delta)]

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from discreet.accounting.calibration import calibrate
 from discreet.accounting.overall import account, portfolio
 from discreet.answers import Claimed
 from discreet.budget import AnswerKind, Claim, Level, Query, Release, Spine, load, preset_names
 from discreet.cli import run
 from discreet.errors import InputError
+from discreet.promises.calibrating import calibrate
 
 KINDS = {
     "dhc-2020-persons": "exact",

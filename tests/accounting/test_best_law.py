@@ -13,7 +13,12 @@ import pytest
 from numpy.typing import NDArray
 
 from discreet import account, calibrate, load
-from discreet.accounting.best_law import (
+from discreet.accounting.calibration import Calibration
+from discreet.answers.calibration import calibration_answer
+from discreet.budget import Level, Query, Release, Spine
+from discreet.errors import InputError
+from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, PowerNoise, TableNoise
+from discreet.promises.best_law import (
     GAUSSIAN,
     LAPLACE,
     Objective,
@@ -24,11 +29,6 @@ from discreet.accounting.best_law import (
     smooth_margin,
     with_laws,
 )
-from discreet.accounting.calibration import Calibration
-from discreet.answers.calibration import calibration_answer
-from discreet.budget import Level, Query, Release, Spine
-from discreet.errors import InputError
-from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, PowerNoise, TableNoise
 from discreet.render.text import text_of
 
 Floats = NDArray[Any]

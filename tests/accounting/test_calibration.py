@@ -8,13 +8,14 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.accounting.calibration import below, calibrate, margins, solve_factor
+from discreet.accounting.calibration import below, margins, solve_factor
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.answers.calibration import saved_text
 from discreet.budget import Level, Query, Release, Spine, load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, Noise
+from discreet.promises.calibrating import calibrate
 
 
 def small(neighbours: str = "bounded") -> Release:

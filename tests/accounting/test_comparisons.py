@@ -13,14 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.comparisons import side_by_side
-from discreet.accounting.comparisons.curve import Comparison
-from discreet.accounting.comparisons.edgeworth import Edgeworth, cumulants
-from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.comparisons.normal import log_upper_tail, mills_ratio, quantile
-from discreet.accounting.comparisons.renyi import RenyiDP
-from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP, zcdp_rho
 from discreet.accounting.privacy_loss import compose
+from discreet.accounting.zcdp import zcdp_rho
+from discreet.comparisons import side_by_side
+from discreet.comparisons.curve import Comparison
+from discreet.comparisons.edgeworth import Edgeworth, cumulants
+from discreet.comparisons.gaussian_dp import GaussianDP
+from discreet.comparisons.normal import log_upper_tail, mills_ratio, quantile
+from discreet.comparisons.renyi import RenyiDP
+from discreet.comparisons.zcdp import ZCDP, TightZCDP
 from discreet.errors import InputError, PrecisionError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 

@@ -14,10 +14,10 @@ import pytest
 from compositions import G, L
 from reference import mpf
 
-from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import DiscreteGaussian, load
+from discreet.comparisons.gaussian_dp import GaussianDP
 from discreet.errors import InputError, PrecisionError
 from discreet.loss.contour import Kind
 from discreet.loss.grids import Grid

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from discreet import GaussianDP, InputError, RenyiDP, compose
-from discreet.accounting.comparisons.divergences import divergences_of
+from discreet.comparisons.divergences import divergences_of
 from discreet.noise import (
     ContinuousGaussian,
     DiscreteGaussian,

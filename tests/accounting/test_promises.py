@@ -32,10 +32,10 @@ from discreet import (
     portfolio,
     rho_for,
 )
-from discreet.accounting.costs import compare, privacy_table
 from discreet.budget.claims import Claim
 from discreet.budget.scope import Scope
 from discreet.cli import run
+from discreet.comparisons.costs import compare, privacy_table
 from discreet.disclosure import risk, risk_profile
 from discreet.estimation import accuracy, plan
 from discreet.reports.html import gather

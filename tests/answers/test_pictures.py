@@ -10,9 +10,7 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-from discreet.accounting.costs import PrivacyTable, TwoReleases, epsilon_rows, zcdp_of
 from discreet.accounting.overall import account
-from discreet.accounting.sampling import sampled
 from discreet.answers import Answer, describe
 from discreet.answers.figure import (
     PLACES,
@@ -30,6 +28,8 @@ from discreet.answers.figure import (
     points,
 )
 from discreet.budget import load
+from discreet.comparisons.costs import PrivacyTable, TwoReleases, epsilon_rows, zcdp_of
+from discreet.comparisons.sampling import sampled
 from discreet.disclosure import Area, hierarchy_posterior, table_risk
 from discreet.disclosure.counts import one_count
 from discreet.disclosure.profile import risk_profile

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from discreet.accounting.certificate import Certificate
-from discreet.budget import ColumnInput, Release, TableInput
-from discreet.budget.input import input_from_toml, input_lines, read_bands
+from discreet.budget import Release
 from discreet.cli import run
 from discreet.errors import InputError
+from discreet.records.input import ColumnInput, TableInput, input_from_toml, input_lines, read_bands
 
 RELEASE = """
 name = "survey"

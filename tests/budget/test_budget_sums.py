@@ -7,10 +7,10 @@ from fractions import Fraction
 import pytest
 
 from discreet import account, calibrate
-from discreet.accounting.comparisons import ZCDP
-from discreet.accounting.noise_differences import noise_differences
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Attributes, Level, Query, RecordWeight, Release, Variable
+from discreet.comparisons import ZCDP
+from discreet.comparisons.noise_differences import noise_differences
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import account
 from discreet.budget import load
+from discreet.comparisons.zcdp import ZCDP
 
 PRESET = "dhc-2022-08-25"
 

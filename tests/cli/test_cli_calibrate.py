@@ -171,7 +171,7 @@ def test_output_that_cannot_be_written(refused, small, tmp_path, monkeypatch, na
     def work(*_, **__):
         raise AssertionError("the work has started")
 
-    monkeypatch.setattr("discreet.accounting.calibration.calibrate", work)
+    monkeypatch.setattr("discreet.promises.calibrating.calibrate", work)
     (tmp_path / "folder.toml").mkdir()
     before = sorted(tmp_path.iterdir())
     assert message in refused("calibrate", small, "--zcdp", "--delta", "1e-6", "--out", tmp_path / name)

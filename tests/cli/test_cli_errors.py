@@ -153,7 +153,7 @@ def test_a_mistake_of_the_program_shows_itself(discreet, monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError("a real bug")
 
-    monkeypatch.setattr("discreet.accounting.costs.account", broken)
+    monkeypatch.setattr("discreet.comparisons.costs.account", broken)
     with pytest.raises(ZeroDivisionError):
         discreet("account", PRESET)
 

@@ -23,11 +23,12 @@ from discreet import (
     records,
     verify,
 )
-from discreet.accounting.costs import compare, privacy_table
-from discreet.accounting.questions import Accounting, Calibrating, Comparing
+from discreet.accounting.questions import Calibrating
 from discreet.budget import load
 from discreet.cli import run
 from discreet.cli.commands import all_commands
+from discreet.comparisons.costs import compare, privacy_table
+from discreet.comparisons.questions import Accounting, Comparing
 from discreet.disclosure import risk, table_risk
 from discreet.disclosure.category import categories, release_categories, table_categories
 from discreet.disclosure.counts import one_count, several_counts

@@ -9,7 +9,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from discreet.accounting.limits import RiskLimit
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.answers.risk_limits import risk_calibration_answer
@@ -19,6 +18,7 @@ from discreet.disclosure import risk
 from discreet.disclosure.limits import calibrate_risk
 from discreet.errors import InputError
 from discreet.estimation import plan
+from discreet.promises.limits import RiskLimit
 
 LIMITS = {
     "right": "right=60%,prior=1/2",

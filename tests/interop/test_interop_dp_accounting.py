@@ -24,7 +24,7 @@ from discreet import (
     TightZCDP,
     compose,
 )
-from discreet.accounting.comparisons.zcdp import zcdp_rho
+from discreet.accounting.zcdp import zcdp_rho
 from discreet.interop.dp_accounting import from_dp_event, loss_grid, to_pld
 from discreet.noise import ContinuousGaussian, ContinuousLaplace, Noise
 

@@ -71,7 +71,7 @@ def ask_plan(law: Noise) -> object:
 
 
 def ask_edgeworth(law: Noise) -> object:
-    from discreet.accounting.comparisons import Edgeworth
+    from discreet.comparisons import Edgeworth
 
     return Edgeworth([law])
 
@@ -175,7 +175,7 @@ def test_what_every_law_answers(name: str, tmp_path: Path) -> None:
     assert law.true_variance() > 0
     if QUESTIONS["margins"].takes(law):
         assert law.margin() >= 1
-    from discreet.accounting.costs import privacy_table
+    from discreet.comparisons.costs import privacy_table
 
     assert "small" in str(privacy_table([release_with(law)], delta=["1/2"]))
 

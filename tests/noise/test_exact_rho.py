@@ -9,7 +9,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.accounting.comparisons.zcdp import zcdp_rho
+from discreet.accounting.zcdp import zcdp_rho
 from discreet.noise import ContinuousLaplace, DiscreteGaussian, DiscreteLaplace, Noise, TableNoise
 from discreet.noise.count_loss import largest_ratio
 

@@ -14,9 +14,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
+from discreet.census.mechanism.trials import BASE, LONGEST, Digit, Trials
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, balls
 from discreet.noise.inversion import Above, Kinds, draw, settle_draw, thresholds
-from discreet.noise.trials import BASE, LONGEST, Digit, Trials
 from discreet.testing import NotPrivateScriptedEntropy, NotPrivateSeededEntropy
 
 ALARM = 1e-6

@@ -110,7 +110,7 @@ def counted(
 
 
 def load_plain() -> object:
-    from discreet.budget import TableInput
+    from discreet.records.input import TableInput
 
     return TableInput()
 

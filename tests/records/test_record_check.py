@@ -14,11 +14,12 @@ from typing import Any
 import pytest
 import record_survey as survey
 
-from discreet.budget import Release, load_input
+from discreet.budget import Release
 from discreet.cli import run
 from discreet.ledger import create_ledger, read_ledger
 from discreet.measurement import measure
 from discreet.records import check_records
+from discreet.records.input import load_input
 
 RELEASE = Release.from_toml(survey.RELEASE)
 CHECK = ("check-records", "survey.csv", "--release", "release.toml", "--units", "units.csv")

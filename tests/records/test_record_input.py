@@ -21,11 +21,11 @@ import pytest
 import record_survey as survey
 import xlsxwriter
 
-from discreet.budget import ColumnInput, Release, TableInput, load_input
-from discreet.budget.input import input_from_toml
+from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.measurement import tabulate
 from discreet.records import check_records
+from discreet.records.input import ColumnInput, TableInput, input_from_toml, load_input
 from discreet.records.questions import Checking
 from discreet.records.record_columns import exact_number, read_records
 from discreet.records.records import count_records

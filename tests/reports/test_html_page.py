@@ -11,7 +11,6 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from discreet.accounting.calibration import calibrate, calibrated_lines
 from discreet.accounting.overall import Account, account
 from discreet.answers import NumberKind, Quantity, Style
 from discreet.answers.calibration import saved_text
@@ -19,9 +18,11 @@ from discreet.answers.report import report_sections
 from discreet.answers.risk import right_percent
 from discreet.answers.risk_everything import attribute_table
 from discreet.budget import Level, Query, Release, Spine, load
+from discreet.comparisons.noise_differences import calibrated_lines
 from discreet.disclosure import risk, risk_profile
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise
+from discreet.promises.calibrating import calibrate
 from discreet.reports.html import Facts, gather, page, render
 
 SMALL = """\

@@ -3,12 +3,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.comparisons.zcdp import ZCDP
-from discreet.accounting.costs import delta_rows, epsilon_rows, zcdp_of
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
-from discreet.accounting.sampling import (
+from discreet.budget import DiscreteGaussian, DiscreteLaplace, load
+from discreet.comparisons.costs import delta_rows, epsilon_rows, zcdp_of
+from discreet.comparisons.gaussian_dp import GaussianDP
+from discreet.comparisons.sampling import (
     curve_alphas,
     curve_deltas,
     drawing_epsilons,
@@ -16,7 +16,7 @@ from discreet.accounting.sampling import (
     sample_profile,
     tradeoff_from_profile,
 )
-from discreet.budget import DiscreteGaussian, DiscreteLaplace, load
+from discreet.comparisons.zcdp import ZCDP
 
 
 def test_grids_are_ordered_and_complete():

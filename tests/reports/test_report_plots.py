@@ -8,20 +8,20 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.privacy_loss import compose
-from discreet.accounting.sampling import Profile, TradeOffCurve, sampled
 from discreet.answers.curves import account_picture, comparison_picture
 from discreet.budget import DiscreteGaussian, DiscreteLaplace
+from discreet.comparisons.sampling import Profile, TradeOffCurve, sampled
+from discreet.comparisons.zcdp import ZCDP
 from discreet.render.pictures import figure_of, picture_bytes
 from discreet.reports import plot_profile, plot_tradeoff
 
 
 @pytest.fixture
 def drawn():
-    from discreet.accounting.costs import zcdp_of
     from discreet.accounting.overall import account
     from discreet.budget import load
+    from discreet.comparisons.costs import zcdp_of
 
     one = account(load("dhc-2022-08-25"))
     return sampled(one, zcdp_of(one))

@@ -7,7 +7,6 @@ from fractions import Fraction
 
 import pytest
 
-from discreet.accounting.costs import privacy_table
 from discreet.answers import Answer, AnswerTable, Column, Quantity, Style, sentence
 from discreet.answers.account import account_answer
 from discreet.answers.answer import Cards, Fact, Glossary, Illustration, Verbatim, marked
@@ -15,6 +14,7 @@ from discreet.answers.calibration import calibration_answer
 from discreet.answers.figure import Axis, Panel, Picture
 from discreet.answers.report import report_sections
 from discreet.budget import Attributes, Level, Query, Release, load
+from discreet.comparisons.costs import privacy_table
 from discreet.disclosure.category import release_categories
 from discreet.render.html import html_of, section_of, typeset
 from discreet.render.text import text_of

@@ -17,15 +17,15 @@ from typing import Any
 import pytest
 from browsing import settled, value
 
-from discreet.accounting.calibration import calibrate
-from discreet.accounting.comparisons.gaussian_dp import GaussianDP
 from discreet.accounting.overall import account
 from discreet.answers import Claimed, NumberKind, Quantity, Style
 from discreet.budget import Release, load, preset_names
 from discreet.budget.level_names import level_name
 from discreet.cli import run
+from discreet.comparisons.gaussian_dp import GaussianDP
 from discreet.errors import InputError
 from discreet.numbers import fraction
+from discreet.promises.calibrating import calibrate
 from discreet.reports.html import gather, render
 from discreet.workbench.state import State, to_link
 

@@ -24,13 +24,13 @@ from browsing import (
     wait_for_value,
 )
 
-from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.answers import Quantity, Style
 from discreet.answers.curves import curve_lines, tradeoff_panel
 from discreet.answers.headline import curve_name
 from discreet.budget import Release, load, preset_names
 from discreet.budget.level_names import level_name
+from discreet.comparisons.gaussian_dp import GaussianDP
+from discreet.comparisons.zcdp import ZCDP
 from discreet.estimation import accuracy
 from discreet.estimation.expected_accuracy import margin_lines
 from discreet.render.charts import chart_of

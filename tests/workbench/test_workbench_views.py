@@ -13,8 +13,6 @@ from importlib.resources import files
 import pytest
 
 from discreet import InputError, Release
-from discreet.accounting.calibration import calibrate
-from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.answers.curves import curve_lines, profile_panel
@@ -22,7 +20,9 @@ from discreet.answers.release import claim_note
 from discreet.budget import AnswerKind, load, preset_names
 from discreet.budget.neighbours import RELATIONS
 from discreet.budget.noise_table import noise_lines
+from discreet.comparisons.zcdp import ZCDP
 from discreet.noise import GaussianNoise, LaplaceNoise
+from discreet.promises.calibrating import calibrate
 from discreet.render.charts import COLOURS, SOFT, chart_of
 from discreet.render.tiles import tile_of
 from discreet.workbench import budget_page, commands, controls, tasks

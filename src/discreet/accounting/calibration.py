@@ -14,16 +14,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 
-from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.accounting.questions import Calibrating
+from discreet.accounting.zcdp import promised_epsilon, zcdp_rho
 from discreet.budget.claims import Claim
-from discreet.budget.events import release_of
 from discreet.budget.levels import Level, Query
 from discreet.budget.neighbours import Neighbours, main_case, one_case, records_apart
-from discreet.budget.noise_table import levels_of, times
 from discreet.budget.release import Release
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
@@ -31,12 +29,10 @@ from discreet.loss.curves import NO_PURE
 from discreet.loss.lattice import common_step, loss_steps
 from discreet.loss.law import LossLaw, loss_of
 from discreet.noise import DiscreteGaussian, Noise
-from discreet.noise.capabilities import require
-from discreet.numbers import Exact, Interval, by_name, fraction, positive, read_delta, shown
-from discreet.questions import asked_with
+from discreet.numbers import Exact, Interval, positive, shown, times
 
 if TYPE_CHECKING:
-    from discreet.accounting.best_law import LawChoice
+    pass
 
 LEVEL = Fraction(95, 100)
 """How often the noise is within its margin of error."""
@@ -142,8 +138,8 @@ class Calibration(Summarised):
     before: Release
     certified: Interval | None = None
     """What provably contains the exact epsilon of the new release at delta, if asked for."""
-    law: LawChoice | None = None
-    """Which law was asked for or found, and what it is compared with."""
+    law: object = None
+    """Which law was asked for or found, and what it is compared with (`promises.best_law.law_choice`)."""
     unproved: str = ""
     """Why there is no proof, if it was asked for."""
 
@@ -393,19 +389,19 @@ def prove(
     return proof
 
 
-def crossing(promise: ZCDP, new: PrivacyLoss) -> float | None:
-    """Return the delta at which the old promise's epsilon falls below that of the new noise, if there is one.
+def crossing(rho: Fraction, new: PrivacyLoss) -> float | None:
+    """Return the delta at which what zCDP promised falls below the epsilon of the new noise, if there is one.
 
     >>> from discreet.accounting.privacy_loss import compose
     >>> from discreet.budget import DiscreteGaussian
     >>> old, less = (DiscreteGaussian(variance=v, times=10) for v in (5, "9/2"))
-    >>> f"{crossing(ZCDP([old]), compose([less])):.2g}"
+    >>> f"{crossing(zcdp_rho([old]), compose([less])):.2g}"
     '6.9e-20'
     """
 
     def gain(exponent: float) -> float:
         # where the old promise stands at this delta, is the new delta smaller? No inversion is needed
-        epsilon = float(promise.epsilon(delta=10.0**exponent))
+        epsilon = promised_epsilon(rho, 10.0**exponent)
         return exponent * math.log(10) - float(new.log_delta(epsilon=epsilon))
 
     low, high = -290.0, -0.5
@@ -418,79 +414,6 @@ def crossing(promise: ZCDP, new: PrivacyLoss) -> float | None:
 
 
 # -- the whole release ---------------------------------------------------------------------------------------
-
-
-@asked_with(Calibrating)
-def calibrate(asked: Calibrating) -> Calibration:
-    """Find the least noise with which the release keeps (epsilon, delta), or what zCDP promises at delta.
-
-    `overall`: one factor on all variances (or, with `weights`, gains shared in proportion to them). `level`:
-    each level alone against its own promise. `moe`, instead of a promise: the cheapest noise with these 95 %
-    margins of error, by level. `certify` adds an interval that provably contains the exact epsilon of the
-    new release at delta. Without `proof` the same noise is found, over all cases, but neither the certified
-    delta nor the price in the far tail: a first answer, for a page. With an `accuracy` the search is faster,
-    and the noise may exceed the least by as much as that changes epsilon. The release may be named by a
-    preset or a file, or be a list of events. At delta 0 the promise is pure, and all noise must be Laplace.
-    With a `law` the noise becomes that law: "gaussian", "laplace", "power:17/10", "best" for all levels or
-    "each" level; the best one has the least `objective`: "variance", "margin" or "P(>x)".
-
-    >>> calibration = calibrate("dhc-2022-08-25", zcdp=True, delta="1e-10")
-    >>> round(100 * calibration.reduction, 2)
-    12.28
-    >>> calibrate([DiscreteGaussian(variance=5, times=10)], epsilon=9, delta="1e-10").events
-    (DiscreteGaussian(variance=Fraction(28177, 5000), sensitivity=1, times=10),)
-    """
-    release = release_of(asked.release)
-    named = {one: by_name(getattr(asked, one), name=one) or None for one in ("weights", "moe")}
-    asked = replace(asked, **named)  # type: ignore[arg-type]
-    relation = release.neighbours if asked.neighbours is None else asked.neighbours
-    require("scaling", (event for level in release.levels for event in level.events(release.neighbours)))
-    small = read_delta(asked.delta, floats=True, zero=True)
-    target = _promised(asked)
-    if asked.law is not None:
-        from discreet.accounting.best_law import calibrate_law
-
-        found = calibrate_law(asked, release, relation, target, small)
-    elif asked.objective != "variance":
-        raise InputError("an objective says which law is best: it goes with a law, such as law='best'")
-    elif not small:
-        found = calibrate_pure(asked, release, relation, target)
-    elif asked.moe:
-        found = _with_margins(asked, release, relation, small)
-    elif asked.by == "level":
-        found = calibrate_levels(release, relation, target, small)
-    else:
-        found = calibrate_overall(asked, release, relation, target, small)
-    if not asked.certify:
-        return found
-    cost = account(found.release, neighbours=relation).with_workers(asked.jobs, asked.progress)
-    return replace(found, certified=cost.epsilon(delta=small, certified=True))
-
-
-def _promised(asked: Calibrating) -> Fraction | None:
-    """Return the epsilon that is promised; None if it is what zCDP promises, or if margins are wanted."""
-    if asked.by not in ("overall", "level"):
-        raise InputError(f"by is {asked.by!r}; it must be 'overall' or 'level'")
-    if asked.moe:
-        if asked.epsilon is not None or asked.zcdp:
-            raise InputError("give a promise (epsilon or zcdp) or margins of error (moe), not both")
-        if asked.weights or asked.by == "level" or asked.accuracy is not None:
-            raise InputError(
-                "margins of error (moe) set each level's noise: they cannot be combined with weights, by or "
-                "accuracy"
-            )
-        return None
-    if (asked.epsilon is None) != asked.zcdp:
-        given = "none is given" if asked.epsilon is None else "both are given"
-        raise InputError(f"give exactly one promise, an epsilon or what zCDP promises (zcdp); {given}")
-    target = None if asked.epsilon is None else fraction(asked.epsilon, name="epsilon", floats=True)
-    if target is not None and target <= 0:
-        raise InputError(f"epsilon is {float(target):g}; it must be above zero")
-    if asked.by == "level" and asked.weights:
-        raise InputError(
-            "weights share one gain between the levels: they cannot be combined with calibration by level"
-        )
-    return target
 
 
 def calibrate_pure(
@@ -532,8 +455,8 @@ def calibrate_overall(
     """Return the release with one factor on all variances, or with gains shared by weights."""
     weights, jobs, progress = asked.weights, asked.jobs, asked.progress
     main = main_case(release, relation)
-    promise = ZCDP(one_case(release, main))
-    target = target or below(promise.epsilon(delta=float(small)))
+    rho = zcdp_rho(one_case(release, main))
+    target = target or below(promised_epsilon(rho, float(small)))
     family = weighted_family(release, weights)
     ends = bounds(event for level in release.levels for event in level.events(release.neighbours))
     if weights and len(weights) < len(release.levels):
@@ -570,7 +493,7 @@ def calibrate_overall(
         small,
         proved,
         changed,
-        crossing(promise, compose(one_case(after, main))) if falls and asked.proof and not is_bound else None,
+        crossing(rho, compose(one_case(after, main))) if falls and asked.proof and not is_bound else None,
         "weights" if weights else "overall",
         release,
     )
@@ -655,14 +578,14 @@ def calibrate_levels(
             scaled = short_scales(release.scaled(size, level=name)).levels[index]
             return compose(tuple(scaled.events(release.neighbours)) * copies)
 
-        old = ZCDP(events)
-        promise = promises[level.name] = target or below(old.epsilon(delta=float(delta)))
+        rho = zcdp_rho(events)
+        promise = promises[level.name] = target or below(promised_epsilon(rho, float(delta)))
         try:
             factor, proof = _least(loss, promise, delta, bounds(events))
         except InputError as error:
             raise InputError(f"level {level.name!r} by itself: {error}") from None
         least = loss(factor)
-        prices.append(None if factor >= 1 or least.law.is_bound else crossing(old, least))
+        prices.append(None if factor >= 1 or least.law.is_bound else crossing(rho, least))
         worst = max(worst, proof, key=lambda box: box.upper)
         result = result.scaled(factor, level=level.name)
     result = short_scales(result)
@@ -773,7 +696,9 @@ def _check_noise(level: Level, margin: Fraction, variances: Mapping[str, Fractio
             )
 
 
-def _with_margins(asked: Calibrating, release: Release, relation: Neighbours, small: Fraction) -> Calibration:
+def calibrate_margins(
+    asked: Calibrating, release: Release, relation: Neighbours, small: Fraction
+) -> Calibration:
     """Return the release of least cost with the wanted margins of error, and what it costs at delta."""
     jobs, progress = asked.jobs, asked.progress
     after = margins(release, asked.moe or {})
@@ -785,65 +710,3 @@ def _with_margins(asked: Calibrating, release: Release, relation: Neighbours, sm
     after = named(release, after, "Noise set from margins of error.")
     changed = changes(release, after)
     return Calibration(after, relation, None, epsilon, small, proved, changed, None, "margins", release)
-
-
-def matching_noise(first: Release, second: Release) -> list[tuple[str, NoiseChange]]:
-    """Return levels and noise of all queries that stand under the same names in both releases.
-
-    A sum with another bound, unit or weight is another query.
-
-    >>> from discreet.budget import load
-    >>> level, query = matching_noise(load("dhc-2020-persons"), load("dhc-2020-persons-pr"))[0]
-    >>> level, query.name, str(query.before), str(query.after)
-    ('State', 'age_18_64_116 * relgq_4_groups', '10000/999', '10000/1009')
-    """
-    other = {(level, row.query): row for level, rows in levels_of(second).items() for row in rows}
-    return [
-        (level, NoiseChange(row.query, (row.event, match.event), row.step))
-        for level, rows in levels_of(first).items()
-        for row in rows
-        if (match := other.get((level, row.query))) is not None
-        and first.variables[row.query] == second.variables[row.query]
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class VarianceLine:
-    """Queries of a level whose noise changes alike: variances and 95 % margins before and after.
-
-    Variances are of the noise, in units; margins of sums in what is summed, and so is one `step`.
-    """
-
-    level: str
-    queries: tuple[str, ...]
-    before: Fraction
-    after: Fraction
-    margins: tuple[float, float]
-    step: Fraction = Fraction(1)
-
-    @property
-    def deviations(self) -> tuple[float, float]:
-        """The standard deviations before and after, in what is summed."""
-        before, after = (times(math.sqrt(one), self.step) for one in (self.before, self.after))
-        return before, after
-
-    @property
-    def change(self) -> float:
-        """By what part the variance changes; negative if it becomes smaller."""
-        return float(self.after / self.before - 1)
-
-
-def variance_lines(changes: Iterable[tuple[str, NoiseChange]]) -> tuple[VarianceLine, ...]:
-    """Return changes, each with its level, with queries that change alike together."""
-    alike: dict[tuple[str, Fraction, Fraction, tuple[float, float], Fraction], list[str]] = {}
-    for level, one in changes:
-        alike.setdefault((level, one.before, one.after, one.margins, one.step), []).append(one.name)
-    return tuple(
-        VarianceLine(level, tuple(names), before, after, margins, step)
-        for (level, before, after, margins, step), names in alike.items()
-    )
-
-
-def calibrated_lines(found: Calibration) -> tuple[VarianceLine, ...]:
-    """Return the noise of a calibration before and after."""
-    return variance_lines((level.name, query) for level in found.levels for query in level.queries)

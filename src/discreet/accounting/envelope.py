@@ -45,12 +45,13 @@ def envelope(account: Account, alphas: list[Fraction]) -> list[EnvelopePoint]:
     points = [EnvelopePoint(a, float(1 - a), Fraction(0), account.main) for a in alphas]
     open_ = [i for i, a in enumerate(alphas) if 0 < a < 1]
     chosen = [account.main]
+    starts: dict[CaseLabel, dict[Fraction, Fraction]] = {}
     settled = max(_SETTLED, account.accuracy or 0.0)
     for _ in range(_MOST_ROUNDS):
         if not open_:
             break
         asked = [alphas[i] for i in open_]
-        tops = _on_subset(account, asked, chosen)
+        tops = _on_subset(account, asked, chosen, starts)
         lower = _lowest(account, [p.threshold for p in tops], asked)
         for i, point, (low, label, doubt) in zip(open_, tops, lower, strict=True):
             top = point.beta * (1 + point.error)
@@ -71,11 +72,23 @@ def envelope(account: Account, alphas: list[Fraction]) -> list[EnvelopePoint]:
     return points
 
 
-def _on_subset(account: Account, alphas: list[Fraction], labels: list[CaseLabel]) -> list[EnvelopePoint]:
-    """The envelope of a few cases: the best line of one of them, or the line where two of them meet."""
+def _on_subset(
+    account: Account,
+    alphas: list[Fraction],
+    labels: list[CaseLabel],
+    known: dict[CaseLabel, dict[Fraction, Fraction]],
+) -> list[EnvelopePoint]:
+    """The envelope of a few cases: the best line of one of them, or the line where two of them meet.
+
+    `known` keeps the threshold of each case's best test, by its type I error.
+    """
     losses = [account.case(label).law.on_lattice() for label in labels]
     count = len(alphas)
-    starts = [loss.tradeoff_thresholds(alphas) for loss in losses]
+    for label, loss in zip(labels, losses, strict=True):
+        of_case = known.setdefault(label, {})
+        if new := [alpha for alpha in alphas if alpha not in of_case]:
+            of_case.update(zip(new, loss.tradeoff_thresholds(new), strict=True))
+    starts = [[known[label][alpha] for alpha in alphas] for label in labels]
     every = [threshold for row in starts for threshold in row]
     # table[case, start of case, alpha]
     both = [heights(loss.tails, every, alphas * len(labels)) for loss in losses]

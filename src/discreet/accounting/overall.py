@@ -228,7 +228,7 @@ class Account(Curves, Displayed):
     @cached_property
     def rho(self) -> Fraction:
         """The largest zCDP rho of a case, exactly."""
-        from discreet.accounting.comparisons.zcdp import zcdp_rho
+        from discreet.accounting.zcdp import zcdp_rho
 
         return self.largest(zcdp_rho)
 

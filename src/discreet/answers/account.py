@@ -8,12 +8,9 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
-from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.costs import PrivacyRow, PrivacyTable, TwoReleases, epsilon_rows, has_rho, usual_zcdp
 from discreet.accounting.overall import Account, Point, ReleaseAccount
 from discreet.accounting.overall import account as account_of
 from discreet.accounting.privacy_loss import PrivacyLoss
-from discreet.accounting.sampling import Sampled, sampled
 from discreet.answers.answer import (
     Answer,
     AnswerTable,
@@ -44,6 +41,16 @@ from discreet.answers.release import (
 from discreet.budget import AnswerKind
 from discreet.budget.level_names import find_level, level_name
 from discreet.budget.neighbours import CaseLabel
+from discreet.comparisons.costs import (
+    PrivacyRow,
+    PrivacyTable,
+    TwoReleases,
+    epsilon_rows,
+    has_rho,
+    usual_zcdp,
+)
+from discreet.comparisons.gaussian_dp import GaussianDP
+from discreet.comparisons.sampling import Sampled, sampled
 from discreet.numbers import DIGITS, Interval
 
 REPORTED = 1e-10
@@ -60,7 +67,7 @@ FLOOR = 1e-300
 def account_answer(table: PrivacyTable, *, drawn: Sampled | None = None) -> Answer:
     """Say what one release, or several together, cost; with a picture if the curves were sampled.
 
-    >>> from discreet.accounting.costs import epsilon_rows
+    >>> from discreet.comparisons.costs import epsilon_rows
     >>> from discreet.accounting.overall import account
     >>> from discreet.budget import load
     >>> release = load("dhc-2022-08-25")
@@ -300,7 +307,7 @@ def _proofs(table: PrivacyTable) -> Iterator[Part]:
 def cost_sentence(table: PrivacyTable, row: PrivacyRow) -> Sentence:
     """Say what epsilon is at a delta, and how far below the one of the usual conversion.
 
-    >>> from discreet.accounting.costs import privacy_table
+    >>> from discreet.comparisons.costs import privacy_table
     >>> from discreet.budget import load
     >>> table = privacy_table([load("dhc-2022-08-25")], delta=["1/2"])
     >>> print(cost_sentence(table, table.by_delta[0]))
@@ -618,7 +625,7 @@ def larger_of(first: float, second: float) -> int:
 def report_table(table: PrivacyTable, gaussian: GaussianDP | None) -> AnswerTable:
     """Return the epsilons with what is proved of them, and those of Gaussian DP beside zCDP's.
 
-    >>> from discreet.accounting.costs import privacy_table
+    >>> from discreet.comparisons.costs import privacy_table
     >>> from discreet.budget import load
     >>> table = privacy_table([load("dhc-2022-08-25")], delta=["1e-10"])
     >>> made = report_table(table, GaussianDP(table.account.events(table.account.main)))
@@ -647,7 +654,7 @@ def report_table(table: PrivacyTable, gaussian: GaussianDP | None) -> AnswerTabl
 def proof_words(table: PrivacyTable, box: Interval, name: str, digits: int | None = None) -> Marked:
     """Write what is proved of a quantity of an account: both ends, or of a bound the upper one.
 
-    >>> from discreet.accounting.costs import privacy_table
+    >>> from discreet.comparisons.costs import privacy_table
     >>> from discreet.budget import load
     >>> table = privacy_table([load("dhc-2022-08-25")], delta=["1e-10"], certify=True, digits=3)
     >>> print(proof_words(table, table.by_delta[0].certified, "ε", 3))

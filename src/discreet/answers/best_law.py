@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from discreet.accounting.best_law import COARSE, FINE, LawChoice, Objective, law_name
 from discreet.answers.answer import AnswerTable, Cell, Column, Paragraph, Part, Sentence, sentence
 from discreet.answers.quantity import Quantity, Style
 from discreet.budget.level_names import level_name
+from discreet.promises.best_law import COARSE, FINE, LawChoice, Objective, law_name
 
 _LEAST = {"variance": "the variance", "margin": "the 95 % margin"}
 
@@ -57,7 +57,7 @@ def sides_table(choice: LawChoice) -> AnswerTable:
 def laws_words(choice: LawChoice) -> str:
     """Name the law, or the law of each level.
 
-    >>> from discreet.accounting.calibration import calibrate
+    >>> from discreet.promises.calibrating import calibrate
     >>> from discreet.noise import DiscreteGaussian
     >>> found = calibrate([DiscreteGaussian(5, times=2)], epsilon=2, delta="1e-6", law="laplace")
     >>> laws_words(found.law)

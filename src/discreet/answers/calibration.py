@@ -6,13 +6,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 
-from discreet.accounting.calibration import (
-    Calibration,
-    LevelChange,
-    NoiseChange,
-    VarianceLine,
-    calibrated_lines,
-)
+from discreet.accounting.calibration import Calibration, LevelChange, NoiseChange
 from discreet.accounting.overall import account
 from discreet.answers.answer import (
     Answer,
@@ -34,7 +28,9 @@ from discreet.answers.figure import Picture
 from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style, margin_quantity
 from discreet.answers.release import claim_note, claim_text, heading, query_words, scaled_sizes
 from discreet.budget.level_names import level_name
+from discreet.comparisons.noise_differences import VarianceLine, calibrated_lines
 from discreet.numbers import Interval, decimal, float_up
+from discreet.promises.best_law import law_choice
 
 _METHODS = {
     "overall": "One factor on all variances.",
@@ -48,13 +44,13 @@ _METHODS = {
 def calibration_answer(found: Calibration) -> Answer:
     """Say how little noise is enough, what that saves and its price.
 
-    >>> from discreet.accounting.calibration import calibrate
+    >>> from discreet.promises.calibrating import calibrate
     >>> from discreet.budget import load
     >>> answer = calibration_answer(calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10"))
     >>> print(answer.summary)
     dhc-2022-08-25-calibrated: 12.280 % less variance, epsilon 21.9851 at delta 1e-10
     """
-    variances = variance_table(calibrated_lines(found))
+    variances, law = variance_table(calibrated_lines(found)), law_choice(found)
     record = {
         "release": found.before.name,
         "neighbours": found.neighbours,
@@ -68,7 +64,7 @@ def calibration_answer(found: Calibration) -> Answer:
         "levels": [_level_record(level) for level in found.levels],
         "notes": _notes(found),
         **({} if found.certified is None else {"certified_epsilon": _ends(found.certified)}),
-        **({} if found.law is None else {"law": law_record(found.law)}),
+        **({} if law is None else {"law": law_record(law)}),
         **({"unproved": found.unproved} if found.unproved else {}),
     }
     return Answer(
@@ -76,7 +72,7 @@ def calibration_answer(found: Calibration) -> Answer:
         record,
         tuple(_body(found, variances)),
         tuple(_facts(found)),
-        tables={"variances": variances, **({} if found.law is None else {"laws": sides_table(found.law)})},
+        tables={"variances": variances, **({} if law is None else {"laws": sides_table(law)})},
         command=f"discreet calibrate {found.before.name}",
         summary=_summary(found),
         on_request={"curves": partial(_curves, found)},
@@ -91,7 +87,7 @@ def _curves(found: Calibration) -> Picture:
 def saved_text(found: Calibration) -> str:
     """Say what one factor does to the variances.
 
-    >>> from discreet.accounting.calibration import calibrate
+    >>> from discreet.promises.calibrating import calibrate
     >>> from discreet.budget import load
     >>> saved_text(calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10", proof=False))
     '12.280 % less variance'
@@ -110,7 +106,7 @@ def saved_text(found: Calibration) -> str:
 def saving_fact(found: Calibration) -> Fact:
     """Return the part of every variance that could be saved at least.
 
-    >>> from discreet.accounting.calibration import calibrate
+    >>> from discreet.promises.calibrating import calibrate
     >>> from discreet.budget import load
     >>> fact = saving_fact(calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10", proof=False))
     >>> print(fact.label, fact.value, fact.note)
@@ -122,7 +118,7 @@ def saving_fact(found: Calibration) -> Fact:
 def promise_sentence(found: Calibration, zcdp: float) -> Sentence:
     """Say with how little noise zCDP's epsilon can be kept, and what the smallest areas gain.
 
-    >>> from discreet.accounting.calibration import calibrate
+    >>> from discreet.promises.calibrating import calibrate
     >>> from discreet.budget import load
     >>> found = calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10", proof=False)
     >>> print(promise_sentence(found, 21.9851))
@@ -153,7 +149,7 @@ of the noise of 10 queries of Block would be ± 39 instead of ± 42.
 def proof_sentence(found: Calibration) -> Sentence:
     """Say what one factor on all noise saves, and what is proved of it.
 
-    >>> from discreet.accounting.calibration import calibrate
+    >>> from discreet.promises.calibrating import calibrate
     >>> from discreet.budget import load
     >>> print(proof_sentence(calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10")))
     All variances times 0.877203: 12.280 % less variance. Proved: at epsilon 21.9851 the true delta lies \
@@ -175,7 +171,7 @@ between 9.9996887E-11 and 9.9996888E-11.
 def least_budget_sentence(found: Calibration, zcdp: float, rho_before: Fraction) -> Sentence:
     """Say what the cheapest noise with wanted margins costs; `zcdp` is its epsilon by zCDP.
 
-    >>> from discreet.accounting.calibration import calibrate
+    >>> from discreet.promises.calibrating import calibrate
     >>> from discreet.budget import load
     >>> release = load("dhc-2022-08-25")
     >>> found = calibrate(release, moe={"Block": "50"}, delta="1e-10", proof=False)
@@ -303,8 +299,9 @@ def _body(found: Calibration, variances: AnswerTable) -> Iterator[Part]:
     yield variances
     yield ""
     yield from _kept(found)
-    if found.law is not None:
-        yield from law_parts(found.law)
+    law = law_choice(found)
+    if law is not None:
+        yield from law_parts(law)
     if claim_note(found.claim):
         yield claim_text(found.claim)
     yield from _proofs(found, promised)
@@ -314,11 +311,12 @@ def _body(found: Calibration, variances: AnswerTable) -> Iterator[Part]:
 def _kept(found: Calibration) -> Iterator[Sentence]:
     """Say which promise the new noise keeps, and what that saves."""
     promised = {"delta": Quantity(found.delta, Style.GIVEN), "epsilon": _promise(found)}
-    if found.factor is not None and found.law is not None:
+    law = law_choice(found)
+    if found.factor is not None and law is not None:
         yield sentence(
             "{law} noise, all variances times {factor}, scales rounded up: {saved} for epsilon {epsilon} at "
             "delta {delta}.",
-            law=_capital(laws_words(found.law)),
+            law=_capital(laws_words(law)),
             factor=Quantity(found.factor, Style.BRIEF, digits=7),
             saved=saved_text(found),
             **promised,

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from discreet.accounting.costs import PrivacyRow
-from discreet.accounting.noise_differences import LevelRatio, NoiseDifferences, noise_differences
 from discreet.answers.account import different_promises, larger_of, proof_words
 from discreet.answers.answer import (
     Answer,
@@ -27,6 +25,8 @@ from discreet.answers.risk import right_percent, times_right
 from discreet.budget import Release
 from discreet.budget.level_names import level_name
 from discreet.budget.noise_table import rho_total
+from discreet.comparisons.costs import PrivacyRow
+from discreet.comparisons.noise_differences import LevelRatio, NoiseDifferences, noise_differences
 from discreet.disclosure.profile import DIGITS as RISK_DIGITS
 from discreet.numbers import Interval
 

@@ -8,20 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from discreet.accounting.comparisons.curve import Comparison
-from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
-from discreet.accounting.costs import usual_zcdp
 from discreet.accounting.overall import Account
-from discreet.accounting.sampling import (
-    Profile,
-    Sampled,
-    TradeOffCurve,
-    curve_alphas,
-    sample_profile,
-    sample_tradeoff,
-    sampled,
-)
 from discreet.answers.answer import AnswerTable, Column
 from discreet.answers.figure import (
     QUIET,
@@ -36,6 +23,19 @@ from discreet.answers.figure import (
     Weight,
     points,
 )
+from discreet.comparisons.costs import usual_zcdp
+from discreet.comparisons.curve import Comparison
+from discreet.comparisons.gaussian_dp import GaussianDP
+from discreet.comparisons.sampling import (
+    Profile,
+    Sampled,
+    TradeOffCurve,
+    curve_alphas,
+    sample_profile,
+    sample_tradeoff,
+    sampled,
+)
+from discreet.comparisons.zcdp import ZCDP, TightZCDP
 
 DEEPEST = 1e-21
 """The smallest delta of a picture."""
@@ -48,9 +48,9 @@ Drawn = tuple[Comparison | Sampled, Line]
 def account_picture(drawn: Sampled, *, title: str = "") -> Picture:
     """Return the picture of one release: its exact curves, and how zCDP bounds them.
 
-    >>> from discreet.accounting.costs import zcdp_of
+    >>> from discreet.comparisons.costs import zcdp_of
     >>> from discreet.accounting.overall import account
-    >>> from discreet.accounting.sampling import sampled
+    >>> from discreet.comparisons.sampling import sampled
     >>> from discreet.budget import load
     >>> one = account(load("dhc-2022-08-25"))
     >>> [line.label for line in account_picture(sampled(one, zcdp_of(one))).panels[0].items]
@@ -70,9 +70,9 @@ def account_picture(drawn: Sampled, *, title: str = "") -> Picture:
 def comparison_picture(first: Sampled, second: Sampled) -> Picture:
     """Return the picture of two releases: each exact, and lightly what zCDP says of it.
 
-    >>> from discreet.accounting.costs import zcdp_of
+    >>> from discreet.comparisons.costs import zcdp_of
     >>> from discreet.accounting.overall import account
-    >>> from discreet.accounting.sampling import sampled
+    >>> from discreet.comparisons.sampling import sampled
     >>> from discreet.budget import load
     >>> one = account(load("dhc-2022-08-25"))
     >>> both = comparison_picture(*2 * [sampled(one, zcdp_of(one))])
@@ -104,9 +104,9 @@ def decision_picture(
 ) -> Picture:
     """Return the picture of a release beside the usual bounds, with the point of the decision marked.
 
-    >>> from discreet.accounting.costs import zcdp_of
+    >>> from discreet.comparisons.costs import zcdp_of
     >>> from discreet.accounting.overall import account
-    >>> from discreet.accounting.sampling import sampled
+    >>> from discreet.comparisons.sampling import sampled
     >>> from discreet.budget import load
     >>> one = account(load("dhc-2022-08-25"))
     >>> drawn = decision_picture(sampled(one, zcdp_of(one)), GaussianDP.from_rho(one.rho), at=(20.32, 1e-10))
@@ -192,7 +192,7 @@ def curve_panels(
 ) -> tuple[Panel, Panel]:
     """Return the panels of curves as privacy profiles and as trade-off curves.
 
-    >>> from discreet.accounting.comparisons.zcdp import ZCDP
+    >>> from discreet.comparisons.zcdp import ZCDP
     >>> line, rho = np.array([0.0, 1.0]), ZCDP.from_rho(1)
     >>> one = Sampled("one", Profile(line, line[::-1]), TradeOffCurve(line, line[::-1]), rho)
     >>> [panel.title for panel in curve_panels([(one, Line((), "exact")), (rho, Line((), "zCDP", 1))])]
@@ -241,7 +241,7 @@ def short(name: str, most: int) -> str:
 def curve_table(curve: Profile | TradeOffCurve, zcdp: ZCDP | None) -> AnswerTable:
     """Return the points of a curve, and what zCDP says there, if it says anything.
 
-    >>> from discreet.accounting.comparisons.zcdp import ZCDP
+    >>> from discreet.comparisons.zcdp import ZCDP
     >>> curve_table(Profile(np.array([3.0]), np.array([0.25])), ZCDP.from_rho(1)).objects
     [{'epsilon': 3.0, 'delta': 0.25, 'zcdp_delta': 0.36787944117144233}]
     """

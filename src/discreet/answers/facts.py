@@ -7,13 +7,13 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from discreet.accounting.calibration import Calibration
-from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.costs import PrivacyRow, PrivacyTable
 from discreet.accounting.overall import Account
-from discreet.accounting.sampling import Sampled
 from discreet.answers.figure import Points
 from discreet.answers.quantity import NumberKind
 from discreet.budget import Release
+from discreet.comparisons.costs import PrivacyRow, PrivacyTable
+from discreet.comparisons.gaussian_dp import GaussianDP
+from discreet.comparisons.sampling import Sampled
 from discreet.disclosure.category import Categories
 from discreet.disclosure.everything import WholeRisk
 from discreet.disclosure.profile import Risk, RiskProfile

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from discreet.accounting.limits import KeptLimit, RiskLimit
 from discreet.answers.account import case_text
 from discreet.answers.answer import Answer, AnswerTable, Column, Fact, Paragraph, Part, sentence
 from discreet.answers.describing import describes
@@ -13,6 +12,7 @@ from discreet.answers.release import claim_note, claim_text, relation
 from discreet.answers.risk import chance_words
 from discreet.budget.level_names import level_name
 from discreet.disclosure.limits import RiskCalibration
+from discreet.promises.limits import KeptLimit, RiskLimit
 
 _MOST = Rounding.UP
 

@@ -12,7 +12,6 @@ from discreet.memory import loaded_on_use
 if TYPE_CHECKING:
     from discreet.budget.attributes import Attributes, Recode, Tabulation
     from discreet.budget.claims import AnswerKind, Claim
-    from discreet.budget.input import ColumnInput, TableInput, load_input
     from discreet.budget.levels import Level, Query
     from discreet.budget.neighbours import Neighbours, cases
     from discreet.budget.presets import ALIASES, load, load_file, load_preset, preset_names, preset_titles
@@ -26,7 +25,6 @@ else:
         {
             "discreet.budget.attributes": "Attributes Recode Tabulation",
             "discreet.budget.claims": "AnswerKind Claim",
-            "discreet.budget.input": "ColumnInput TableInput load_input",
             "discreet.budget.levels": "Level Query",
             "discreet.budget.neighbours": "Neighbours cases",
             "discreet.budget.presets": "ALIASES load load_file load_preset preset_names preset_titles",
@@ -42,7 +40,6 @@ __all__ = [
     "AnswerKind",
     "Attributes",
     "Claim",
-    "ColumnInput",
     "DiscreteGaussian",
     "DiscreteLaplace",
     "Level",
@@ -53,14 +50,12 @@ __all__ = [
     "Release",
     "Row",
     "Spine",
-    "TableInput",
     "Tabulation",
     "Variable",
     "cases",
     "grouped",
     "load",
     "load_file",
-    "load_input",
     "load_preset",
     "preset_names",
     "preset_titles",

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from discreet.budget.release import Release, Row
 from discreet.noise import Noise
+from discreet.numbers import times
 
 
 def rho_total(release: Release) -> Fraction | None:
@@ -30,15 +31,6 @@ def levels_of(release: Release) -> dict[str, list[Row]]:
     ['US', 'State']
     """
     return {level.name: list(release.run_table((level.name,))) for level in release.levels}
-
-
-def times(number: float, step: Fraction) -> float:
-    """Return so many units as what they are worth; a whole number of whole units stays one.
-
-    >>> times(3, Fraction(1, 2)), times(3, Fraction(10)), times(3.5, Fraction(1, 2))
-    (1.5, 30, 1.75)
-    """
-    return number * step.numerator if step.denominator == 1 else number * step.numerator / step.denominator
 
 
 @dataclass(frozen=True, slots=True)

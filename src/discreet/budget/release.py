@@ -8,11 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from discreet.budget.attributes import TOTAL, Attributes
 from discreet.budget.claims import STATED, AnswerKind, Claim
-from discreet.budget.input import TableInput
 from discreet.budget.joins import Join
 from discreet.budget.level_names import find_level
 from discreet.budget.levels import Level, Query, root_up
@@ -36,6 +35,9 @@ from discreet.faces import Summarised
 from discreet.memory import Forgetful, set_fields
 from discreet.noise import Noise, grouped
 from discreet.numbers import Exact, shown, whole
+
+if TYPE_CHECKING:
+    from discreet.records.input import TableInput
 
 UNITS = ("person", "household", "housing unit", "establishment")
 """What one record may describe."""

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
-from discreet.budget.attributes import Attributes, attribute_lines, read_attributes
-from discreet.budget.input import TableInput, input_lines, read_input
+from discreet.budget.attributes import attribute_lines, read_attributes
 from discreet.budget.joins import JOIN_KEYS, Join, join_lines, read_join
 from discreet.budget.law_toml import noise_pairs, read_noise
 from discreet.budget.levels import WAYS, Level, Query
@@ -18,6 +18,9 @@ from discreet.budget.spine import Spine
 from discreet.budget.toml import FieldError, a_list, a_table, inside, quoted
 from discreet.budget.variables import VARIABLE_KEYS, RecordWeight, read_variable, read_weight
 from discreet.numbers import Exact, shown
+
+if TYPE_CHECKING:
+    from discreet.records.input import TableInput
 
 _PARTS = ("weight", "attributes", *JOIN_KEYS, "levels", "spine", "input")
 RELEASE_KEYS = ("name", "title", "unit", "neighbours", "rho", "kind", "reason", "sources", "notes", *_PARTS)
@@ -36,7 +39,7 @@ def release_from_tables(data: object, folder: str | os.PathLike[str] = "") -> Re
     'State'
     """
     table = a_table(data, "the release", RELEASE_KEYS, needed=("name", "neighbours", "levels"))
-    parts: dict[str, Spine | Attributes | RecordWeight | TableInput | Join] = {}
+    parts: dict[str, object] = {}
     weight, join = None, read_join(table)
     if join is not None:
         table = {key: value for key, value in table.items() if key not in JOIN_KEYS}
@@ -48,7 +51,7 @@ def release_from_tables(data: object, folder: str | os.PathLike[str] = "") -> Re
     for index, level in enumerate(a_list(table["levels"], "levels", "tables, each [[levels]]")):
         with inside("levels", index):
             levels.append(_read_level(level, weight, join, folder))
-    for key, read in (("spine", _read_spine), ("attributes", read_attributes), ("input", read_input)):
+    for key, read in (("spine", _read_spine), ("attributes", read_attributes), ("input", _read_input)):
         if key in table:
             with inside(key):
                 parts[key] = read(table[key])
@@ -102,6 +105,12 @@ def _read_query(
         return Query(name=name, share=value, variable=read_variable({}, weight))
     except FieldError as error:
         raise FieldError(str(error)) from None  # the share stands at the query's own key
+
+
+def _read_input(data: object) -> TableInput:
+    from discreet.records.input import read_input
+
+    return read_input(data)
 
 
 def _read_spine(data: object) -> Spine:
@@ -176,4 +185,6 @@ def release_lines(release: Release) -> Iterator[str]:
             yield "[spine.paths]"
             yield from (f"{path} = {quoted(runs)}" for path, runs in release.spine.paths)
     if release.input is not None:
+        from discreet.records.input import input_lines
+
         yield from ("", *input_lines(release.input))

@@ -6,16 +6,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from discreet.accounting.questions import Accounting, Comparing
 from discreet.answers.quantity import FLOAT_DIGITS
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
+from discreet.comparisons.questions import Accounting, Comparing
 from discreet.errors import InputError
 from discreet.ledger.questions import Unit
 
 if TYPE_CHECKING:
-    from discreet.accounting.costs import PrivacyTable
-    from discreet.accounting.sampling import Sampled
+    from discreet.comparisons.costs import PrivacyTable
+    from discreet.comparisons.sampling import Sampled
 
 CERTIFIED_DIGITS = 300
 
@@ -63,9 +63,9 @@ def account(
 
         free(export)
 
-    from discreet.accounting.costs import DELTAS, privacy_table, usual_zcdp
-    from discreet.accounting.sampling import sampled
     from discreet.answers.account import account_answer
+    from discreet.comparisons.costs import DELTAS, privacy_table, usual_zcdp
+    from discreet.comparisons.sampling import sampled
 
     with screen.progress("Comparing paths") as progress:
         table = privacy_table(releases, **given, progress=progress)
@@ -96,9 +96,9 @@ def _curves(table: PrivacyTable, drawn: Sampled | None) -> dict[str, Callable[[]
     """Return what writes the curves; the points of a picture, which has more of them, are used again."""
     import numpy as np
 
-    from discreet.accounting import sampling
-    from discreet.accounting.costs import usual_zcdp
     from discreet.answers.curves import curve_table
+    from discreet.comparisons import sampling
+    from discreet.comparisons.costs import usual_zcdp
     from discreet.render.csv import csv_of
 
     account, zcdp = table.account, usual_zcdp(table.account)
@@ -133,8 +133,8 @@ def compare(
     **given: console.Given,
 ) -> None:
     """Compare two releases."""
-    from discreet.accounting.costs import compare as side_by_side
     from discreet.answers.account import comparison_answer
+    from discreet.comparisons.costs import compare as side_by_side
 
     given["accuracy"] = console.read_accuracy(given.get("accuracy"))
     given["delta"] = console.read_deltas(given.get("delta", ()))

@@ -58,10 +58,10 @@ def calibrate(
         given[name] = console.read_by_level(given.get(name), f"--{name}", release)
 
     from discreet.accounting.calibration import Calibration
-    from discreet.accounting.calibration import calibrate as find
     from discreet.accounting.overall import account
     from discreet.answers.calibration import calibration_answer
     from discreet.answers.curves import both_curves
+    from discreet.promises.calibrating import calibrate as find
 
     with screen.progress("Calibrating") as progress:
         found: Calibration | RiskCalibration

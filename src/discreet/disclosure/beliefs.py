@@ -66,7 +66,7 @@ def _tails_of_all(whole: Account, points: Floats, step: float) -> tuple[Floats, 
 
     def deltas(at: Floats) -> Floats:
         found = np.empty((whole.pairs, at.size))
-        for scan in together.scan(Kind.DELTA, [Fraction(abs(t)) for t in at]):
+        for scan in together.scan(Kind.DELTA, [Fraction(abs(t)) for t in at], exact=False):
             t = float(at[scan.threshold])
             values = scan.value * math.exp(scan.exponent)
             found[:, scan.threshold] = values if t >= 0 else -math.expm1(t) + math.exp(t) * values

@@ -1,7 +1,7 @@
 """Noise from risk: the least noise with which everything published keeps limits on what an adversary gains.
 
 One factor on all variances, gains shared by weights, or each level alone (`by="level"`), as for promises of
-epsilon. What a limit is, and how it is proved: `discreet.accounting.limits`.
+epsilon. What a limit is, and how it is proved: `discreet.promises.limits`.
 
 Noise in whole numbers makes a risk a saw: it may rise a little where the noise grows, so that bisection
 finds a factor below which a limit breaks, but perhaps not the least one that keeps it. So smaller factors are
@@ -28,15 +28,6 @@ from discreet.accounting.calibration import (
     short_scales,
     weighted_family,
 )
-from discreet.accounting.limits import (
-    KeptLimit,
-    RiskLimit,
-    largest_part,
-    limited_account,
-    proved_limits,
-    read_limits,
-    told_of_all,
-)
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
@@ -50,6 +41,15 @@ from discreet.loss.quantiles import loss_tails
 from discreet.loss.values import Number
 from discreet.noise.capabilities import require
 from discreet.numbers import Exact, by_name, read_delta
+from discreet.promises.limits import (
+    KeptLimit,
+    RiskLimit,
+    largest_part,
+    limited_account,
+    proved_limits,
+    read_limits,
+    told_of_all,
+)
 
 _TOLERANCE = 1e-7
 _STEP = 2e-5  # of the factor, where a proof needs a little more room

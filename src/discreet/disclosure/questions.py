@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from discreet.accounting.questions import Jobs, People, Relation
 from discreet.budget.events import Releasable, Releasables
 from discreet.files import FilePath, TableSource
-from discreet.ledger.questions import AtMost, Excess, Geocodes, Identifier, RecordInput
+from discreet.ledger.questions import AtMost, Excess, Geocodes, Identifier
 from discreet.numbers import Exact
 from discreet.questions import Option, file_option, repeated_option
+from discreet.records.questions import RecordInput
 
 if TYPE_CHECKING:
-    from discreet.accounting.limits import RiskLimit
+    from discreet.promises.limits import RiskLimit
 
 Limits = Annotated[
     "Sequence[str | RiskLimit]",

@@ -34,26 +34,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from discreet.accounting.best_law import (
-    GAUSSIAN,
-    exponent_named,
-    gaussian_like,
-    law_name,
-    tenths,
-    with_laws,
-)
-from discreet.accounting.calibration import calibrate, prove
-from discreet.accounting.comparisons.zcdp import zcdp_rho
-from discreet.accounting.limits import (
-    KeptLimit,
-    RiskLimit,
-    largest_part,
-    limited_account,
-    proved_limits,
-    read_limits,
-    told_of_all,
-)
+from discreet.accounting.calibration import prove
 from discreet.accounting.overall import account
+from discreet.accounting.zcdp import zcdp_rho
 from discreet.areas.tree import Floats, Tree, uniform_tree
 from discreet.budget import Release, Spine, cases
 from discreet.budget.events import release_of
@@ -74,6 +57,24 @@ from discreet.loss.law import loss_of
 from discreet.noise import Noise
 from discreet.noise.capabilities import require
 from discreet.numbers import Exact, Interval, brief, by_name, positive, share
+from discreet.promises.best_law import (
+    GAUSSIAN,
+    exponent_named,
+    gaussian_like,
+    law_name,
+    tenths,
+    with_laws,
+)
+from discreet.promises.calibrating import calibrate
+from discreet.promises.limits import (
+    KeptLimit,
+    RiskLimit,
+    largest_part,
+    limited_account,
+    proved_limits,
+    read_limits,
+    told_of_all,
+)
 from discreet.questions import asked_with
 
 PIECES = [scale * ten for ten in (10**7, 10**6, 10**5, 10**4, 10**3) for scale in (10, 5, 2)] + [1000]
@@ -141,7 +142,7 @@ def plan(asked: Planning) -> Plan:
     `keep` names levels, or LEVEL:QUERY, whose estimates must be at least as accurate as now; `goals` state
     standard deviations. Without `epsilon` the result is the plan of least cost that meets all of them; with
     it, the one whose largest ratio of variance to bound is smallest at that exact (epsilon, delta). `risk`
-    are limits on what an adversary gains from all that is published (`discreet.accounting.limits`): with
+    are limits on what an adversary gains from all that is published (`discreet.promises.limits`): with
     them, instead of an epsilon or beside it, the plan is the best whose exact risk keeps all of them.
     With a `law` (as in `calibrate`) the noise is of that law, or of the best one: the ratios of variances are
     those that are best for Gaussian noise, and their size is what the law needs.

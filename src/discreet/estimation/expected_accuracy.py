@@ -16,12 +16,13 @@ import numpy as np
 from discreet.areas.tree import Floats, Integers, Tree, uniform_tree
 from discreet.budget import Release
 from discreet.budget.events import Releasable, release_of
-from discreet.budget.noise_table import levels_of, noise_lines, queries_of, times
+from discreet.budget.noise_table import levels_of, noise_lines, queries_of
 from discreet.errors import InputError
 from discreet.estimation.intervals import View
 from discreet.estimation.linear_algebra import one_algebra_thread
 from discreet.estimation.model import Model, known_by_level
 from discreet.faces import Summarised
+from discreet.numbers import times
 from discreet.questions import Option
 
 if TYPE_CHECKING:

@@ -21,9 +21,10 @@ from typing import Any
 
 import numpy as np
 
-from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.comparisons.zcdp import TightZCDP, zcdp_rho
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
+from discreet.accounting.zcdp import zcdp_rho
+from discreet.comparisons.gaussian_dp import GaussianDP
+from discreet.comparisons.zcdp import TightZCDP
 from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.loss.contour import Kind, Tail
 from discreet.loss.lattice import Floats

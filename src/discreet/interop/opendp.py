@@ -7,9 +7,9 @@ import re
 from fractions import Fraction
 from typing import Any, Literal
 
-from discreet.accounting.comparisons.zcdp import zcdp_rho
 from discreet.accounting.overall import Account
 from discreet.accounting.privacy_loss import PrivacyLoss
+from discreet.accounting.zcdp import zcdp_rho
 from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.interop.promise import Promise
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise

@@ -64,7 +64,7 @@ class Promise:
         assert self.rho is not None
         if self.rho == 0:
             return 0.0
-        from discreet.accounting.comparisons.zcdp import TightZCDP
+        from discreet.comparisons.zcdp import TightZCDP
 
         return TightZCDP.from_rho(self.rho).epsilon(delta=float(wanted)) * (1 + 1e-12)
 

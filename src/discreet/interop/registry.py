@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from discreet.accounting.certificate import Certificate, strict_json
-from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
-from discreet.accounting.costs import PrivacyTable, privacy_table
 from discreet.accounting.questions import Deltas, Jobs
 from discreet.budget.release import Release
 from discreet.budget.text_files import read_text_file
 from discreet.budget.toml import hint, parse_toml
+from discreet.comparisons.costs import PrivacyTable, privacy_table
+from discreet.comparisons.gaussian_dp import GaussianDP
+from discreet.comparisons.zcdp import ZCDP, TightZCDP
 from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.faces import Displayed
 from discreet.interop.registry_fields import (

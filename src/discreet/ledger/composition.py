@@ -10,13 +10,13 @@ from fractions import Fraction
 from itertools import product
 from typing import Annotated
 
-from discreet.accounting.comparisons.zcdp import TightZCDP
 from discreet.accounting.overall import Account, account, portfolio
 from discreet.budget import Level, Neighbours, Release, Spine
 from discreet.budget.claims import AnswerKind, Claim
 from discreet.budget.scope import Extent, Scope
 from discreet.budget.spine import MOST_PATHS, Runs
 from discreet.budget.variables import COUNT
+from discreet.comparisons.zcdp import TightZCDP
 from discreet.errors import DiscreetError, InputError
 from discreet.faces import Displayed, Summarised
 from discreet.files import FilePath

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal
 
-from discreet.budget.input import TableInput
 from discreet.files import FilePath, TableSource
 from discreet.questions import Option, file_option
 
@@ -17,10 +16,6 @@ Format = Annotated[
 Geocodes = Annotated[
     str | None,
     Option("With records: the lowest areas are geocodes, nested by prefixes of these lengths.", "N,N"),
-]
-RecordInput = Annotated[
-    TableInput | FilePath | None,
-    file_option("With records: how they are written, the section [input]. Default: that of the release."),
 ]
 Identifier = Annotated[str | None, Option("With records: the column that identifies people.", "COLUMN")]
 AtMost = Annotated[

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from discreet.accounting.comparisons.zcdp import zcdp_rho
+from discreet.accounting.zcdp import zcdp_rho
 from discreet.budget import Neighbours, Release
 from discreet.budget.neighbours import records_apart
 from discreet.noise import Noise

@@ -67,7 +67,7 @@ from discreet.loss.lattice import (
 )
 from discreet.memory import Forgetful
 from discreet.noise.balls import working_bits
-from discreet.noise.lattice import Complexes
+from discreet.noise.lattice import Complexes, LatticeNoise
 from discreet.noise.theta import dual_log_ratio
 
 _TWO_PI = 2 * math.pi
@@ -87,6 +87,7 @@ _MOST_LATTICES = 12  # with more, a product for each takes longer than it saves
 _MOST_POINTS = 2**23  # of the grids of all paths together
 _ROWS = 64  # paths whose products are taken at a time
 _FREQUENCIES = 2**16  # of a grid, whose products are taken at a time
+_IN_ONE_THREAD, _SHORTEST = 2**18, 32  # products for which no threads start, and how long a part is worth it
 _ROUNDING = 2.3e-16
 _MOST_TOGETHER = 2048  # nodes of cases whose errors are summed together
 _MOST_ROWS = 256
@@ -212,8 +213,11 @@ class AllPairs(Forgetful):
 
     # -- contours ------------------------------------------------------------------------------------
 
-    def scan(self, kind: Kind, thresholds: list[Fraction]) -> Iterator[Scan]:
-        """Yield delta(t), or 1 - delta(t), of all cases at each threshold, in some order."""
+    def scan(self, kind: Kind, thresholds: list[Fraction], *, exact: bool = True) -> Iterator[Scan]:
+        """Yield delta(t), or 1 - delta(t), of all cases at each threshold, in some order.
+
+        Without `exact` no case is summed on its own lattice.
+        """
         order = sorted(range(len(thresholds)), key=thresholds.__getitem__)
         values = np.array([float(thresholds[i]) for i in order])
         position = 0
@@ -221,7 +225,7 @@ class AllPairs(Forgetful):
             line = self._line(kind, values[position:])
             until = max(1, int(np.searchsorted(values[position:], line.high, side="right")))
             for i in order[position : position + until]:
-                yield self._sums(line, i, thresholds[i])
+                yield self._sums(line, i, thresholds[i], exact=exact)
             position += until
 
     def _line(self, kind: Kind, values: Floats) -> _Line:
@@ -258,9 +262,10 @@ class AllPairs(Forgetful):
             centre += self.sides * reference.centre
             base = log_scale(row[group.main], theta)
             table, logs = np.empty((len(row), nodes.size), dtype=np.complex128), np.empty(len(row))
+            known: dict[LatticeNoise, Complexes] = {}  # paths have most of their terms in common
             for k, loss in enumerate(row):
                 transform = TiltedTransform(loss, theta)
-                log = transform.log(nodes, period)
+                log = transform.log(nodes, period, known)
                 lean = (transform.centre - reference.centre) / period
                 table[k] = np.exp(log + 1j * _TWO_PI * turns(nodes, lean))
                 with working_bits(320):
@@ -502,7 +507,7 @@ class AllPairs(Forgetful):
 
     # -- the matrix product --------------------------------------------------------------------------
 
-    def _sums(self, line: _Line, number: int, threshold: Fraction) -> Scan:
+    def _sums(self, line: _Line, number: int, threshold: Fraction, *, exact: bool) -> Scan:
         z = _points(line.theta, line.nodes, line.period)
         twice = np.where(line.nodes == 0, 1.0, 2.0)
         if line.count and 2 * line.nodes[-1] == line.count:
@@ -510,26 +515,28 @@ class AllPairs(Forgetful):
         norm = float(line.period)
         exponent = exact_exponent(line.base, line.theta, threshold)
 
-        def summed(step: Fraction | None) -> Floats:
+        def summed(step: Fraction | None, cases: NDArray[np.int64] | None = None) -> Floats:
             gap, kernel = _kernel(z, step, threshold, self.main.offset)
             if line.kind is Kind.REST:
                 kernel = -kernel
             angle = _TWO_PI * turns(line.nodes, (line.centre - threshold - gap) / line.period)
-            return self._product(line.factors, twice * kernel * np.exp(1j * angle - line.theta * float(gap)))
+            weight = twice * kernel * np.exp(1j * angle - line.theta * float(gap))
+            return self._product(line.factors, weight) if cases is None else self._some(line, weight, cases)
 
         def scaled(value: Floats, left_out: Floats) -> tuple[Floats, Floats]:
             error = _ROUNDING * (4 * line.moduli + (abs(exponent) + 4) * np.abs(value)) / norm
             return line.scale * value / norm, line.scale * (error + line.alias + left_out)
 
-        exact = None
-        if line.lattices is not None:
+        on_lattices = None
+        if exact and line.lattices is not None:
             steps, which, left_out = line.lattices
             value = np.full(len(self.cases), math.inf)  # where there is no lattice
             for k, step in enumerate(steps):
-                value[which == k] = summed(step)[which == k]
+                cases = np.flatnonzero(which == k)
+                value[cases] = summed(step, cases)
             with np.errstate(invalid="ignore"):
-                exact = scaled(value, left_out)
-        return Scan(number, exponent, *scaled(summed(self.lattice), line.left_out), exact)
+                on_lattices = scaled(value, left_out)
+        return Scan(number, exponent, *scaled(summed(self.lattice), line.left_out), on_lattices)
 
     def _product(self, factors: tuple[Complexes, ...], weight: Complexes) -> Floats:
         """For all cases sum_k Re(weight_k * product of factors)."""
@@ -552,6 +559,15 @@ class AllPairs(Forgetful):
         shape = [n for g, n in enumerate(self.cases.sizes) if g != last]
         value = _real_product(rows, choices[last]).reshape([*shape, self.cases.sizes[last]])
         return np.moveaxis(value, -1, last).ravel()
+
+    def _some(self, line: _Line, weight: Complexes, cases: NDArray[np.int64]) -> Floats:
+        """The same for some cases of one spine: only the paths that occur in them are multiplied."""
+        (table,) = line.factors
+        if self.sides == 1:
+            return np.asarray(_real_product(weight[None, :], table[cases])[0])
+        pairs = np.array(np.triu_indices(len(table)))[:, cases]
+        (rows, row), (columns, column) = (np.unique(side, return_inverse=True) for side in pairs)
+        return np.asarray(_real_product(table[rows] * weight, table[columns])[row, column])
 
     def _choices(self, table: Complexes) -> Complexes:
         if self.sides == 1:
@@ -584,9 +600,18 @@ def _moduli(table: Complexes) -> Complexes:
 
 
 def _real_product(left: Complexes, right: Complexes) -> Floats:
-    """Re(left @ right.T), by one product of real matrices."""
-    product = np.hstack([left.real, -left.imag]) @ np.hstack([right.real, right.imag]).T
-    return np.asarray(product, dtype=np.float64)
+    """Re(left @ right.T), by products of real matrices: of few rows part by part, each too short for threads.
+
+    Threads that share a product of a millisecond take several times as long as one alone.
+    """
+    rows, columns = np.hstack([left.real, -left.imag]), np.hstack([right.real, right.imag])
+    part = _IN_ONE_THREAD // (len(rows) * len(columns))
+    if part < _SHORTEST:
+        return np.asarray(rows @ columns.T, dtype=np.float64)
+    product = np.zeros((len(rows), len(columns)))
+    for first in range(0, rows.shape[1], part):
+        product += rows[:, first : first + part] @ columns[:, first : first + part].T
+    return product
 
 
 class Rest(NamedTuple):

@@ -324,8 +324,21 @@ class TiltedTransform:
         steps = sum(t.times * n * t.shift(theta) for t, n in zip(loss.terms, loss.multiples, strict=True))
         self.centre = loss.offset + steps * loss.step
 
-    def log(self, nodes: Nodes, period: Fraction) -> Complexes:
-        """The log-transform at y = 2 pi nodes / period (nodes ascending); zero at node 0."""
+    def log(
+        self, nodes: Nodes, period: Fraction, known: dict[LatticeNoise, Complexes] | None = None
+    ) -> Complexes:
+        """The log-transform at y = 2 pi nodes / period (nodes ascending); zero at node 0.
+
+        `known` keeps what each term gives at these nodes, for other losses at the same tilt that share terms.
+        """
+
+        def transform(term: LatticeNoise, at: slice | NDArray[np.int64]) -> Complexes:
+            if known is None:
+                return term.log_transform(self.theta, turns(nodes[at], term.step / period))
+            if term not in known:
+                known[term] = term.log_transform(self.theta, turns(nodes, term.step / period))
+            return known[term][at]
+
         total = np.zeros(nodes.shape, dtype=np.complex128)
         plain = [t for t in self.loss.dual if t.is_plain]
         # near the origin no turn wraps, and all plain factors together are one Gaussian
@@ -338,12 +351,12 @@ class TiltedTransform:
             total[:inner] = -0.5 * spread * y * y + 1j * lean * y
         if inner < nodes.size:
             for term in plain:
-                total[inner:] += term.log_transform(self.theta, turns(nodes[inner:], term.step / period))
+                total[inner:] += transform(term, slice(inner, None))
         # no factor exceeds 1 in modulus: a node that one of them has made negligible needs no other
         left = np.flatnonzero(total.real > -_NEGLIGIBLE)
         for law in self.loss.terms:
             if not law.is_plain:
-                total[left] += law.log_transform(self.theta, turns(nodes[left], law.step / period))
+                total[left] += transform(law, left)
                 left = left[total[left].real > -_NEGLIGIBLE]
         # a factor that vanishes exactly gives -inf, whose phase is not a number
         return np.where(np.isfinite(total), total, -800.0)

@@ -22,11 +22,11 @@ from discreet.ledger.questions import (
     KeyFile,
     LedgerFile,
     Out,
-    RecordInput,
     Rehearsal,
     SpendAgain,
 )
 from discreet.questions import Option, file_option, repeated_option
+from discreet.records.questions import RecordInput
 
 
 @dataclass(frozen=True, slots=True, eq=False)

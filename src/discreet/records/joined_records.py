@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from discreet.areas.layout import Layout, Listing, checked_tree, lookup, read_lengths
 from discreet.areas.output import arrow, strings
 from discreet.areas.tree import Integers, Tree
-from discreet.budget import Release, TableInput, load_input
+from discreet.budget import Release
 from discreet.budget.joins import (
     ADDRESSES,
     AREA,
@@ -39,6 +39,7 @@ from discreet.errors import InputError
 from discreet.files import FilePath
 from discreet.ledger import records_per_person as contents
 from discreet.records.counts import CountTable
+from discreet.records.input import TableInput, load_input
 from discreet.records.record_areas import areas_of_release
 from discreet.records.record_columns import RecordColumns, read_records
 from discreet.records.records import RecordsAsked, count_records

@@ -6,7 +6,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Annotated
 
 from discreet.budget.events import Releasable
-from discreet.files import TableSource
+from discreet.files import FilePath, TableSource
 from discreet.ledger.questions import (
     Addresses,
     AtMost,
@@ -14,9 +14,14 @@ from discreet.ledger.questions import (
     Geocodes,
     Households,
     Identifier,
-    RecordInput,
 )
 from discreet.questions import Option, file_option
+from discreet.records.input import TableInput
+
+RecordInput = Annotated[
+    TableInput | FilePath | None,
+    file_option("With records: how they are written, the section [input]. Default: that of the release."),
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from discreet.areas.layout import nested_tree, tree_of
 from discreet.areas.tree import Tree
-from discreet.budget import Release, TableInput
+from discreet.budget import Release
 from discreet.errors import InputError
+from discreet.records.input import TableInput
 from discreet.records.record_columns import NO_TEXT, read_records
 from discreet.tables import Problems, TableSource
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from discreet.areas.layout import lookup
 from discreet.areas.tree import Tree
-from discreet.budget import Release, TableInput
+from discreet.budget import Release
 from discreet.budget.events import release_of
 from discreet.budget.joins import PEOPLE
 from discreet.budget.scope import MOST_NAMED, Extent, Scope
@@ -24,6 +24,7 @@ from discreet.faces import Summarised
 from discreet.ledger.admission import Request, admit
 from discreet.numbers import shown
 from discreet.questions import asked_with
+from discreet.records.input import TableInput
 from discreet.records.joined_records import JoinedSources, examine_join, other_files
 from discreet.records.questions import Checking
 from discreet.records.record_columns import RecordColumns, dialect_of

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.areas.output import strings
-from discreet.budget.input import TableInput
 from discreet.errors import InputError
+from discreet.records.input import TableInput
 from discreet.tables import Codes, Dialect, Problems, ReadTable, TableSource, Words, is_grouped, read_table
 
 Mask = NDArray[np.bool_]
@@ -134,7 +134,7 @@ def read_records(
     band, and no number; that a value is none of its attribute's is left to whoever asks.
 
     >>> import pyarrow
-    >>> from discreet.budget.input import ColumnInput
+    >>> from discreet.records.input import ColumnInput
     >>> survey = pyarrow.table({"ALTER": ["17,5", "18", ""], "LOHN": ["0,5", "2", "3"]})
     >>> age = ColumnInput(column="ALTER", bands=["0-17", "18+"], leave_out=True)
     >>> how = TableInput(decimal=",", columns={"age": age, "wage": ColumnInput(column="LOHN")})

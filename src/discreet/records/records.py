@@ -22,7 +22,7 @@ from discreet.areas.cells import detailed_cells, impossible_cells
 from discreet.areas.layout import Layout, lookup, read_lengths, units_of
 from discreet.areas.output import strings
 from discreet.areas.tree import Integers, Tree
-from discreet.budget import Attributes, Release, TableInput, load_input
+from discreet.budget import Attributes, Release
 from discreet.budget.noise_table import queries_of
 from discreet.budget.variables import number_columns
 from discreet.errors import InputError
@@ -30,6 +30,7 @@ from discreet.files import FilePath
 from discreet.numbers import whole
 from discreet.records.amounts import amounts, check_numbers
 from discreet.records.counts import CountTable
+from discreet.records.input import TableInput, load_input
 from discreet.records.record_areas import areas_of_release
 from discreet.records.record_columns import RecordColumns, read_records
 from discreet.tables import Problems, ReadTable, TableSource, Words

@@ -18,13 +18,13 @@ from importlib.resources import files
 from itertools import chain
 
 from discreet.areas.tree import Tree
-from discreet.budget import ColumnInput, Release, TableInput
-from discreet.budget.input import input_lines, is_bands, read_bands
+from discreet.budget import Release
 from discreet.budget.scope import Scope
 from discreet.budget.toml import FieldError, quoted
 from discreet.budget.variables import number_columns
 from discreet.errors import InputError
 from discreet.files import ArrowTable, arrow
+from discreet.records.input import ColumnInput, TableInput, input_lines, is_bands, read_bands
 from discreet.records.record_columns import dialect_of, exact_number, without_zeros
 from discreet.tables import (
     Delimited,

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 from discreet.memory import loaded_on_use
 
 if TYPE_CHECKING:
-    from discreet.accounting.costs import PrivacyRow, delta_rows, epsilon_rows
-    from discreet.accounting.sampling import Profile, TradeOffCurve, sample_profile, sample_tradeoff
+    from discreet.comparisons.costs import PrivacyRow, delta_rows, epsilon_rows
+    from discreet.comparisons.sampling import Profile, TradeOffCurve, sample_profile, sample_tradeoff
     from discreet.reports.plots import plot_profile, plot_tradeoff
 else:
     __getattr__, __dir__ = loaded_on_use(
         __name__,
         {
-            "discreet.accounting.costs": "PrivacyRow delta_rows epsilon_rows",
-            "discreet.accounting.sampling": "Profile TradeOffCurve sample_profile sample_tradeoff",
+            "discreet.comparisons.costs": "PrivacyRow delta_rows epsilon_rows",
+            "discreet.comparisons.sampling": "Profile TradeOffCurve sample_profile sample_tradeoff",
             "discreet.reports.plots": "plot_profile plot_tradeoff",
         },
     )

@@ -15,15 +15,15 @@ from importlib.metadata import version
 import numpy as np
 
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.costs import PrivacyRow, zcdp_of
 from discreet.accounting.overall import Account
 from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.accounting.sampling import Floats, curve_alphas, drawing_epsilons
 from discreet.answers.account import case_text
 from discreet.answers.export import CURVE_COLUMNS, export_page
 from discreet.answers.quantity import Quantity, Style
 from discreet.budget import Release
+from discreet.comparisons.costs import PrivacyRow, zcdp_of
+from discreet.comparisons.sampling import Floats, curve_alphas, drawing_epsilons
 from discreet.errors import PrecisionError
 from discreet.files import ArrowTable, arrow, sha256
 from discreet.loss.curves import Quantity as Asked

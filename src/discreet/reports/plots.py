@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from discreet.accounting.sampling import (
+from discreet.comparisons.sampling import (
     Curve,
     Floats,
     Profile,
@@ -34,7 +34,7 @@ def plot_profile(
     `label="exact"`.
 
     >>> from matplotlib.figure import Figure
-    >>> from discreet.accounting.comparisons.zcdp import ZCDP
+    >>> from discreet.comparisons.zcdp import ZCDP
     >>> ax = plot_profile(ZCDP.from_rho(1), ax=Figure().subplots(), label="zCDP")
     >>> ax.get_yscale(), ax.lines[0].get_label()
     ('log', 'zCDP')
@@ -57,7 +57,7 @@ def plot_tradeoff(
     """Draw the trade-off curve: the least type II error against the type I error.
 
     >>> from matplotlib.figure import Figure
-    >>> from discreet.accounting.comparisons.zcdp import ZCDP
+    >>> from discreet.comparisons.zcdp import ZCDP
     >>> plot_tradeoff(ZCDP.from_rho(1), ax=Figure().subplots()).get_ylabel()
     'type II error $f(\\\\alpha)$'
     """

@@ -18,13 +18,13 @@ from fractions import Fraction
 import numpy as np
 import scipy
 
-from discreet.accounting.calibration import calibrate
 from discreet.accounting.privacy_loss import compose
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
 from discreet.loss.lattice import Floats
 from discreet.noise import DiscreteGaussian, Noise, TableNoise
 from discreet.numbers import Exact, positive, read_delta, whole
+from discreet.promises.calibrating import calibrate
 
 MOST_COUNTS = 1000
 _POINTS = 2**14

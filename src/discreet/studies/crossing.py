@@ -20,8 +20,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.privacy_loss import compose
+from discreet.comparisons.zcdp import ZCDP
 from discreet.loss.contour import Kind
 from discreet.loss.lattice import Loss
 from discreet.noise import DiscreteGaussian

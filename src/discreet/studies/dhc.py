@@ -9,18 +9,19 @@ from functools import cache
 
 import numpy as np
 
-from discreet.accounting.calibration import calibrate, solve_factor
-from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.comparisons.zcdp import ZCDP
+from discreet.accounting.calibration import solve_factor
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
-from discreet.accounting.sampling import curve_deltas
 from discreet.answers.quantity import Style
 from discreet.budget import load
+from discreet.comparisons.gaussian_dp import GaussianDP
+from discreet.comparisons.sampling import curve_deltas
+from discreet.comparisons.zcdp import ZCDP
 from discreet.loss.contour import Kind
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import float_up
+from discreet.promises.calibrating import calibrate
 from discreet.studies.register import (
     Compared,
     Floats,

@@ -21,9 +21,9 @@ from functools import partial
 import numpy as np
 import scipy
 
-from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.answers.quantity import Style
 from discreet.budget import load
+from discreet.comparisons.zcdp import ZCDP
 from discreet.disclosure import (
     Area,
     TwoLevels,

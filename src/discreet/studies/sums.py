@@ -23,13 +23,13 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting.comparisons.edgeworth import cumulants
-from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.answers.quantity import Style
 from discreet.budget import load
+from discreet.comparisons.edgeworth import cumulants
+from discreet.comparisons.gaussian_dp import GaussianDP
+from discreet.comparisons.zcdp import ZCDP
 from discreet.loss.contour import sieve
 from discreet.loss.lattice import Loss
 from discreet.loss.windows import convolved

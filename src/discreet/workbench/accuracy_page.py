@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import NamedTuple
 
-from discreet.accounting.calibration import Calibration, calibrate
+from discreet.accounting.calibration import Calibration
 from discreet.answers.accuracy import (
     estimate_cells,
     estimates_text,
@@ -20,6 +20,7 @@ from discreet.budget.level_names import level_name
 from discreet.errors import DiscreetError, InputError
 from discreet.estimation.expected_accuracy import MarginLine, margin_lines
 from discreet.numbers import positive
+from discreet.promises.calibrating import calibrate
 from discreet.workbench import controls as c
 from discreet.workbench.commands import command_line, has_usual_tree
 from discreet.workbench.differences import OWN_SIZE

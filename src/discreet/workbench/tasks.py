@@ -14,22 +14,23 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from discreet.accounting.calibration import Calibration, calibrate
-from discreet.accounting.comparisons.curve import Comparison
-from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.comparisons.zcdp import ZCDP
-from discreet.accounting.costs import usual_zcdp
+from discreet.accounting.calibration import Calibration
 from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
-from discreet.accounting.sampling import finite_epsilons, sample_profile, tradeoff_from_profile
 from discreet.budget import Release
 from discreet.budget.neighbours import Neighbours
+from discreet.comparisons.costs import usual_zcdp
+from discreet.comparisons.curve import Comparison
+from discreet.comparisons.gaussian_dp import GaussianDP
+from discreet.comparisons.sampling import finite_epsilons, sample_profile, tradeoff_from_profile
+from discreet.comparisons.zcdp import ZCDP
 from discreet.disclosure.adversary import PRIORS, Line, line_of
 from discreet.disclosure.everything import WholeRisk, risk
 from discreet.disclosure.profile import RiskProfile, best_accuracies, risk_profile
 from discreet.estimation import accuracy
 from discreet.estimation.expected_accuracy import MarginLine, margin_lines
 from discreet.noise import DiscreteGaussian, Noise
+from discreet.promises.calibrating import calibrate
 
 Answer = TypeVar("Answer")
 Events = tuple[Noise, ...]

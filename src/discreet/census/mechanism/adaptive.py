@@ -39,10 +39,10 @@ from discreet.census.mechanism.groups import Specification, Stability
 from discreet.census.mechanism.ladder import Ladder
 from discreet.census.mechanism.parts import Codes, Integers, Part, joined, keys
 from discreet.census.mechanism.published import Picked
+from discreet.census.mechanism.trials import Trials
 from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Entropy, Noise, balls, sample
 from discreet.noise.inversion import Above, Kinds, draw
-from discreet.noise.trials import Trials
 
 if TYPE_CHECKING:
     from flint import arb

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Annotated
 
 from discreet.accounting.calibration import below, solve_factor
-from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import Account, Point
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import compose
@@ -29,6 +28,7 @@ from discreet.census.mechanism.groups import Specification
 from discreet.census.mechanism.tabulation import AdaptiveTabulation
 from discreet.census.safetab.configuration import read_configuration
 from discreet.census.safetab.specification import read_specification
+from discreet.comparisons.zcdp import ZCDP
 from discreet.errors import DiscreetError, PrecisionError
 from discreet.faces import Displayed
 from discreet.noise import Noise

@@ -16,9 +16,9 @@ import numpy as np
 from discreet.areas.layout import Laws, Layout
 from discreet.areas.tree import Integers
 from discreet.budget import Release, Variable
-from discreet.budget.noise_table import times
 from discreet.estimation.input.joint_estimates import JointEstimates
 from discreet.estimation.output.areas import area_estimates
+from discreet.numbers import times
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,18 +19,18 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from discreet import numbers
-from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.costs import DELTAS, epsilon_rows, usual_zcdp
 from discreet.accounting.overall import Account
 from discreet.accounting.overall import account as account_of
 from discreet.accounting.questions import Jobs, People, Relation
-from discreet.accounting.sampling import sampled
 from discreet.answers.answer import Sentence, Words, marked
 from discreet.answers.facts import ALPHAS, Facts, Misses
 from discreet.answers.report import report_answer, report_sections, report_subject
 from discreet.budget import Release
 from discreet.budget.events import Releasable, release_of
 from discreet.budget.toml import line as one_line
+from discreet.comparisons.costs import DELTAS, epsilon_rows, usual_zcdp
+from discreet.comparisons.gaussian_dp import GaussianDP
+from discreet.comparisons.sampling import sampled
 from discreet.disclosure.category import Categories, release_categories
 from discreet.disclosure.everything import risk
 from discreet.errors import InputError, PrecisionError
@@ -241,7 +241,7 @@ def _estimates(release: Release) -> Accuracy | None:
 
 def _saving(release: Release, delta: Fraction, account: Account) -> tuple[Calibration | None, str]:
     """How little noise keeps zCDP's promise, or why that is not said: a report is worth having without it."""
-    from discreet.accounting.calibration import calibrate
+    from discreet.promises.calibrating import calibrate
 
     find = partial(calibrate, release, delta=delta, zcdp=True, neighbours=account.neighbours)
     try:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Neighbours
@@ -14,6 +13,7 @@ from discreet.budget.neighbours import records_apart
 from discreet.census.mechanism.configuration import Configuration
 from discreet.census.mechanism.groups import Specification
 from discreet.census.safetab.account import LARGEST, budget_spent, exact_account, replacing, two_stages
+from discreet.comparisons.zcdp import ZCDP
 from discreet.errors import InputError
 from discreet.noise import Noise
 from discreet.numbers import Exact, fraction

@@ -32,8 +32,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.comparisons.curve import Comparison
-from discreet.accounting.comparisons.divergences import divergences_of
+from discreet.comparisons.curve import Comparison
+from discreet.comparisons.divergences import divergences_of
 from discreet.errors import InputError
 from discreet.loss.lattice import Floats
 from discreet.noise import Noise
@@ -209,7 +209,7 @@ class RenyiDP(ByOrder):
     Orders below 1, about which rho says nothing, matter to the trade-off curve. Of a loss that is not
     symmetric the larger divergence of both directions counts; an infinite loss is refused.
 
-    >>> from discreet.accounting.comparisons.zcdp import TightZCDP
+    >>> from discreet.comparisons.zcdp import TightZCDP
     >>> from discreet.noise import DiscreteGaussian
     >>> curve = RenyiDP([DiscreteGaussian(variance="1/4", times=3)])
     >>> round(curve.epsilon(delta=1e-6), 3), round(TightZCDP.from_rho(6).epsilon(delta=1e-6), 3)

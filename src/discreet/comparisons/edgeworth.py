@@ -17,8 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from discreet.accounting.comparisons.curve import Comparison, composed
-from discreet.accounting.comparisons.normal import log_density, log_gap, log_upper_tail, mills_ratio
+from discreet.comparisons.curve import Comparison, composed
+from discreet.comparisons.normal import log_density, log_gap, log_upper_tail, mills_ratio
 from discreet.errors import PrecisionError
 from discreet.loss.lattice import Floats
 from discreet.noise import LatticeNoise, Noise

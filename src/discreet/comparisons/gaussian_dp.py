@@ -8,9 +8,9 @@ from typing import Self
 
 import numpy as np
 
-from discreet.accounting.comparisons.curve import Comparison
-from discreet.accounting.comparisons.divergences import divergences_of
-from discreet.accounting.comparisons.normal import log_density, log_gap, log_upper_tail, mills_ratio, quantile
+from discreet.comparisons.curve import Comparison
+from discreet.comparisons.divergences import divergences_of
+from discreet.comparisons.normal import log_density, log_gap, log_upper_tail, mills_ratio, quantile
 from discreet.loss.lattice import Floats
 from discreet.noise import Noise
 from discreet.numbers import Exact, positive

@@ -7,14 +7,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-from discreet.accounting.calibration import NoiseChange, matching_noise
-from discreet.accounting.comparisons.zcdp import ZCDP
+from discreet.accounting.calibration import NoiseChange
 from discreet.accounting.overall import Account, account, portfolio
-from discreet.accounting.questions import Accounting, Comparing
 from discreet.budget import Neighbours, Release
 from discreet.budget.claims import Claim
 from discreet.budget.events import release_of, releases_of
 from discreet.budget.neighbours import CaseLabel
+from discreet.comparisons.noise_differences import matching_noise
+from discreet.comparisons.questions import Accounting, Comparing
+from discreet.comparisons.zcdp import ZCDP
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.numbers import Exact, Interval, fraction, read_delta

@@ -15,7 +15,7 @@ from functools import cached_property
 
 import numpy as np
 
-from discreet.accounting.comparisons.curve import composed
+from discreet.comparisons.curve import composed
 from discreet.loss.lattice import Floats, Loss, noises_of
 from discreet.loss.sides import Side, sides_of, with_density
 from discreet.memory import Forgetful

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from discreet.accounting.comparisons.curve import Comparison
-from discreet.accounting.comparisons.edgeworth import Edgeworth
-from discreet.accounting.comparisons.gaussian_dp import GaussianDP
-from discreet.accounting.comparisons.renyi import RenyiDP
-from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
+from discreet.comparisons.curve import Comparison
+from discreet.comparisons.edgeworth import Edgeworth
+from discreet.comparisons.gaussian_dp import GaussianDP
+from discreet.comparisons.renyi import RenyiDP
+from discreet.comparisons.zcdp import ZCDP, TightZCDP
 from discreet.noise import Noise
 
 

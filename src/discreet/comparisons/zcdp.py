@@ -7,38 +7,15 @@ leave out g(t).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from fractions import Fraction
 from typing import Self
 
 import numpy as np
 
-from discreet.accounting.comparisons.curve import composed
-from discreet.accounting.comparisons.renyi import ByOrder
+from discreet.accounting.zcdp import bun_steinke_epsilon, zcdp_rho
+from discreet.comparisons.renyi import ByOrder
 from discreet.loss.lattice import Floats
 from discreet.noise import Noise
-from discreet.noise.capabilities import require
 from discreet.numbers import Exact, positive
-
-
-def zcdp_rho(events: Iterable[Noise]) -> Fraction:
-    """Return the zCDP rho of a composition: the sum of the least rhos of its events.
-
-    A Gaussian costs mu^2 / (2 sigma2), exactly. Laplace noise and randomised response cost their mean loss,
-    rounded up in the last of 15 digits: (1 / b) tanh(1 / (2 b)) if mu is 1. Of tables and powers the least
-    rho is rounded up.
-
-    >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
-    >>> float(zcdp_rho([DiscreteGaussian(variance=5, times=10), DiscreteLaplace(scale=2)]))
-    1.122459331201855
-    """
-    rho = Fraction(0)
-    for event in events:
-        if event.zcdp is None:
-            require("rho", [event])
-        rho += event.zcdp or 0
-    if rho == 0:
-        composed(())  # says that there are no events
-    return rho
 
 
 class TightZCDP(ByOrder):
@@ -94,5 +71,4 @@ class ZCDP(TightZCDP):
         return -(np.maximum(epsilon - rho, 0.0) ** 2) / (4 * rho)
 
     def _epsilon(self, log_delta: Floats) -> Floats:
-        rho = float(self.rho)
-        return rho + 2 * np.sqrt(-rho * log_delta)
+        return bun_steinke_epsilon(float(self.rho), log_delta)

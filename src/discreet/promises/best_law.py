@@ -26,13 +26,13 @@ import numpy as np
 
 from discreet.accounting import calibration
 from discreet.accounting.calibration import Calibration
-from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.questions import Calibrating
 from discreet.budget.levels import Level, Query
 from discreet.budget.neighbours import Neighbours, main_case, one_case
 from discreet.budget.release import Release
+from discreet.comparisons.zcdp import ZCDP
 from discreet.errors import InputError, PrecisionError
 from discreet.loss.curves import NO_PURE
 from discreet.loss.law import loss_of
@@ -319,6 +319,11 @@ class LawChoice:
         found, today = self.found.value(self.objective), self.today.value(self.objective)
         gaussian = None if self.gaussian is None else self.gaussian.value(self.objective)
         return 1 - found / today, None if gaussian is None else 1 - found / gaussian
+
+
+def law_choice(found: Calibration) -> LawChoice | None:
+    """Return which law a calibration was asked for or found, if it was."""
+    return found.law if isinstance(found.law, LawChoice) else None
 
 
 @dataclass(frozen=True)

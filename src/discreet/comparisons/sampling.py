@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.comparisons.curve import Comparison
-from discreet.accounting.comparisons.zcdp import ZCDP
 from discreet.accounting.overall import Account
+from discreet.comparisons.curve import Comparison
+from discreet.comparisons.zcdp import ZCDP
 from discreet.loss.curves import Curves
 
 Curve = Curves | Comparison
@@ -141,7 +141,7 @@ def finite_epsilons(account: Curves) -> Floats:
 def sampled(account: Account, zcdp: ZCDP | None) -> Sampled:
     """Return the points that a picture needs: one pass over the cases, the trade-off curve by duality.
 
-    >>> from discreet.accounting.costs import zcdp_of
+    >>> from discreet.comparisons.costs import zcdp_of
     >>> from discreet.accounting.overall import account
     >>> from discreet.budget import load
     >>> one = account(load("dhc-2022-08-25"))

@@ -6,13 +6,14 @@ import math
 from fractions import Fraction
 from typing import Literal
 
-from discreet.accounting.calibration import LEAST, calibrate, rounded_up
-from discreet.accounting.comparisons.zcdp import ZCDP, TightZCDP
+from discreet.accounting.calibration import LEAST, rounded_up
 from discreet.accounting.privacy_loss import compose
+from discreet.comparisons.zcdp import ZCDP, TightZCDP
 from discreet.errors import InputError
 from discreet.loss.curves import NO_PURE
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 from discreet.numbers import Exact, brief, fraction, read_delta, shown, whole
+from discreet.promises.calibrating import calibrate
 
 LAWS = ("gaussian", "laplace")
 """Laws of noise by name."""

@@ -8,6 +8,7 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
+from discreet.accounting.zcdp import NO_EVENTS
 from discreet.errors import InputError, PrecisionError
 from discreet.loss.lattice import Floats, Loss
 from discreet.memory import Forgetful
@@ -120,5 +121,5 @@ def composed(events: Iterable[Noise]) -> Loss:
     require("comparisons", (event for event in listed if isinstance(event, Noise)))
     loss = Loss(listed)
     if not loss.terms:
-        raise InputError("the list of events is empty; a comparison needs at least one event")
+        raise InputError(NO_EVENTS)
     return loss
