@@ -38,6 +38,8 @@ class EnvelopePoint:
     worst: CaseLabel
     error: float = 0.0
     """Relative: f lies between the least height of all cases and the envelope over some of them."""
+    own: float | None = None
+    """f of that case alone, where its best line is this one, and so known already."""
 
 
 def envelope(account: Account, alphas: list[Fraction]) -> list[EnvelopePoint]:
@@ -109,7 +111,9 @@ def _on_subset(
             owner = owner if is_own else start
             line = _summit(losses[owner].tails, alpha, replace(line, owner=owner), losses[owner].loss.spread)
         error = line.top / line.value - 1 if line.value > 0 else math.inf
-        points.append(EnvelopePoint(alpha, line.value, line.threshold, labels[line.owner], error))
+        is_known = is_own and losses[owner].has_exact_thresholds
+        own = line.value if is_known else None
+        points.append(EnvelopePoint(alpha, line.value, line.threshold, labels[line.owner], error, own))
     return points
 
 

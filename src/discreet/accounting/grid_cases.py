@@ -59,8 +59,8 @@ class GridCases(CaseSet):
             open_ = [int(np.argmax(tops))]
             while open_:
                 chosen = [numbers[row] for row in open_]
-                found = self.account.evaluated(chosen, Kind.DELTA, [[threshold]] * len(open_))
-                for row, tail in zip(open_, found, strict=True):
+                tails = self.account.evaluated(chosen, Kind.DELTA, [[threshold]] * len(open_))
+                for row, tail in zip(open_, tails, strict=True):
                     logs[row, k], errors[row, k], tops[row] = tail.log[0], tail.error[0], -math.inf
                 least = float((logs[:, k] - errors[:, k]).max())
                 open_ = [int(row) for row in np.flatnonzero(tops > least)]
@@ -70,8 +70,8 @@ class GridCases(CaseSet):
         """f, by the best test of all cases together."""
         different = dict.fromkeys(events for _, events in self.account.cases)
         laws = [GridEvaluator(events) for events in different]
-        found = [lowest_test(laws, alpha)[:2] for alpha in alphas]
-        return held(np.array([beta for beta, _ in found]), np.array([off for _, off in found]), "down")
+        tests = [lowest_test(laws, alpha)[:2] for alpha in alphas]
+        return held(np.array([beta for beta, _ in tests]), np.array([off for _, off in tests]), "down")
 
     def least_errors(self, alphas: Sequence[Fraction]) -> list[LeastError]:
         """f of all cases together, whichever of them it is."""

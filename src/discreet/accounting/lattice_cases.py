@@ -64,20 +64,14 @@ class LatticeCases(CaseSet):
         points = envelope(self.account, [*alphas])
         errors = np.array([point.error + F_ROUNDING for point in points])
         least, _ = held(np.array([point.beta for point in points]), errors, "down")
-        asked: dict[CaseLabel, list[Fraction]] = {}
-        for point in points:
-            asked.setdefault(point.worst, []).append(point.alpha)
-        owns = {
-            (label, alpha): float(own)
-            for label, of_case in asked.items()
-            for alpha, own in zip(of_case, self.account.case(label).tradeoff(alpha=of_case), strict=True)
-        }
-        found = []
+        rates = []
         for beta, point in zip(least, points, strict=True):
-            own = owns[point.worst, point.alpha]
+            own = point.own
+            if own is None:
+                own = float(self.account.case(point.worst).tradeoff(alpha=point.alpha))
             is_above = own > float(point.beta) * (1 + _ATTAINED) + _ATTAINED * 1e-6
-            found.append(LeastError(float(beta), point.worst, not is_above))
-        return found
+            rates.append(LeastError(float(beta), point.worst, not is_above))
+        return rates
 
     def least_error(self, alpha: Fraction) -> tuple[float, CaseLabel]:
         """f, and the case that it is of."""
@@ -128,6 +122,6 @@ class LatticeCases(CaseSet):
             open_ = np.flatnonzero(np.isnan(alpha[row]) | np.isnan(beta[row]))
             if open_.size:
                 with law.within_floats():
-                    found = law.errors_at([thresholds[i] for i in open_])
-                alpha[row, open_], beta[row, open_] = found
+                    pair = law.errors_at([thresholds[i] for i in open_])
+                alpha[row, open_], beta[row, open_] = pair
         return alpha, beta, which

@@ -437,10 +437,10 @@ class Account(Curves, Displayed):
         self, epsilons: list[Fraction], *, only_likeliest: bool = False
     ) -> list[tuple[float, CaseLabel, float]]:
         """log of the overall delta at epsilons of either sign, the cases that attain it, and its error."""
-        found = self.extremes(Kind.DELTA, [abs(e) for e in epsilons], only_likeliest=only_likeliest)
+        extremes = self.extremes(Kind.DELTA, [abs(e) for e in epsilons], only_likeliest=only_likeliest)
         return [
             (log if e >= 0 else math.log(-math.expm1(e) + math.exp(float(e) + log)), label, error)
-            for e, (log, label, error) in zip(epsilons, found, strict=True)
+            for e, (log, label, error) in zip(epsilons, extremes, strict=True)
         ]
 
     def _heights(
@@ -476,15 +476,15 @@ class Account(Curves, Displayed):
         """The largest loss that can occur in any case, and the case; None where there is no bound."""
         if any(event.largest is None for event in self.events(self.main)):
             return None, self.main
-        found: tuple[Fraction, CaseLabel] = (Fraction(0), self.main)
+        largest: tuple[Fraction, CaseLabel] = (Fraction(0), self.main)
         for label, events in self.cases:
             total = Fraction(0)
             for event in events:
                 if event.largest is None:
                     return None, label
                 total += event.times * event.largest
-            found = (total, label) if total > found[0] else found
-        return found
+            largest = (total, label) if total > largest[0] else largest
+        return largest
 
     def _floats(
         self, quantity: Quantity, at: list[Fraction], accuracy: float | None
@@ -539,9 +539,9 @@ class Account(Curves, Displayed):
         if not all(wanted):
             size, label = self._largest
             pure = Point(math.inf if size is None else float_up(size), 0.0, label, self.claim)
-            finite = [one for one in wanted if one]
+            finite = [small for small in wanted if small]
             others = iter(self.at_delta(finite) if finite else ())
-            return [next(others) if one else pure for one in wanted]
+            return [next(others) if small else pure for small in wanted]
         start, off = self.law(self.main)._floats("epsilon", wanted, None)
         epsilons, errors = start.tolist(), off.tolist()
         worst = [self.main] * len(wanted)
@@ -688,16 +688,16 @@ def account(
     named = releases_of(release)
     if len(named) > 1:
         return portfolio(named, neighbours=neighbours, people=people, jobs=jobs, one_area=one_area)
-    (one,) = named
-    relation = one.neighbours if neighbours is None else neighbours
+    (single,) = named
+    relation = single.neighbours if neighbours is None else neighbours
     if relation not in RELATIONS:
         raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
-    (levels,) = levels_with_one_area([one], relation, one_area)
-    every = cases(one, relation, people, one_area=levels)
-    claim = one.claim_under(relation, levels)
+    (levels,) = levels_with_one_area([single], relation, one_area)
+    every = cases(single, relation, people, one_area=levels)
+    claim = single.claim_under(relation, levels)
     return ReleaseAccount(
-        one.name,
-        one.unit,
+        single.name,
+        single.unit,
         relation,
         every,
         every.label(every.main),
@@ -705,7 +705,7 @@ def account(
         jobs,
         stated=claim,
         every=every,
-        release=one,
+        release=single,
         one_area=levels,
     )
 
@@ -747,7 +747,9 @@ def portfolio(
         raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
     levels = levels_with_one_area(releases, relation, one_area)
     every = compared = joint_cases(releases, relation, people, one_area=levels)
-    claim = Claim.of_all(one.claim_under(relation, own) for one, own in zip(releases, levels, strict=True))
+    claim = Claim.of_all(
+        release.claim_under(relation, own) for release, own in zip(releases, levels, strict=True)
+    )
     if not all_pairs:
         if len(compared) > 1:
             claim = claim.weakened(AnswerKind.MAIN, "Only the main path of each release is used.")

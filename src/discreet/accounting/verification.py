@@ -190,12 +190,12 @@ def verify(
             neighbours=neighbours,
             people=people,
         )
-    found = _Check(stated, jobs, progress).run()
-    if stated.format == FORMAT_WITHOUT_SCOPE and found.verdict == "proved":
-        return replace(found, verdict="undecided", ground=Ground.NO_SCOPE)
-    if found.rests_on_a_bound:
-        return replace(found, verdict="undecided")
-    return found
+    checked = _Check(stated, jobs, progress).run()
+    if stated.format == FORMAT_WITHOUT_SCOPE and checked.verdict == "proved":
+        return replace(checked, verdict="undecided", ground=Ground.NO_SCOPE)
+    if checked.rests_on_a_bound:
+        return replace(checked, verdict="undecided")
+    return checked
 
 
 def read_statement(path: str | os.PathLike[str]) -> Certificate:

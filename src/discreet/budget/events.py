@@ -40,12 +40,12 @@ def release_of(named: Releasable) -> Release:
         raise InputError("the list of events is empty; there is nothing to account for")
     queries = [
         Query(
-            name=f"counts {place}",
+            name=f"counts {number}",
             noise=event.for_one(),
             sensitivity=event.sensitivity,
             groups=event.times,
         )
-        for place, event in enumerate(grouped(events), 1)
+        for number, event in enumerate(grouped(events), 1)
     ]
     return Release(name="events", neighbours="unbounded", levels=[Level(name="events", queries=queries)])
 
@@ -60,8 +60,8 @@ def releases_of(named: Releasables) -> list[Release]:
     1
     """
     listed: list[object] = list(named) if isinstance(named, list | tuple) else []
-    if any(isinstance(one, Release | str | os.PathLike) for one in listed):
-        return [release_of(one) for one in listed]  # type: ignore[arg-type]  # it says what is wrong
+    if any(isinstance(item, Release | str | os.PathLike) for item in listed):
+        return [release_of(item) for item in listed]  # type: ignore[arg-type]  # it says what is wrong
     return [release_of(named)]  # type: ignore[arg-type]
 
 
@@ -76,8 +76,8 @@ def _listed(named: Iterable[object]) -> list[Noise]:
     return [item for item in items if isinstance(item, Noise)]
 
 
-def _unusable(found: object) -> InputError:
+def _unusable(given: object) -> InputError:
     return InputError(
-        f"a release is of type {type(found).__name__}; it must be a Release, the name of a preset or file, "
+        f"a release is of type {type(given).__name__}; it must be a Release, the name of a preset or file, "
         "or a list of events such as [DiscreteGaussian(variance=5, times=10)]"
     )

@@ -192,7 +192,7 @@ class Join(Forgetful):
 
     def factors(self, name: str) -> tuple[Split, ...]:
         """Return what a table is split by: an attribute alone is a split, too."""
-        return tuple(self.split(one) for one in self.table(name).by)
+        return tuple(self.split(attribute) for attribute in self.table(name).by)
 
     def split(self, name: str) -> Split:
         """Return a split by its name, which may be that of an attribute."""
@@ -208,8 +208,8 @@ class Join(Forgetful):
 
     def uses(self, name: str) -> frozenset[str]:
         """Return the attributes that decide where a record is counted in a table."""
-        splits = (one for split in self.factors(name) for one in split.attributes)
-        return frozenset([*splits, *(one for one, _ in self.table(name).where)])
+        splits = (attribute for split in self.factors(name) for attribute in split.attributes)
+        return frozenset([*splits, *(attribute for attribute, _ in self.table(name).where)])
 
     @property
     def is_one_table(self) -> bool:
@@ -222,7 +222,7 @@ class Join(Forgetful):
         Then one person is counted once, and nobody else's household matters.
         """
         table = self.table(name)
-        files = {self.file_of(one) for one in self.uses(name)}
+        files = {self.file_of(attribute) for attribute in self.uses(name)}
         return table.of == PEOPLE and table.at_most is None and HOUSEHOLDS not in files
 
     def check_unit(self, unit: str) -> None:
@@ -284,7 +284,7 @@ class Join(Forgetful):
                                 "record must be in one cell at most"
                             )
                     met.append((label, box))
-        if (many := prod(len(self.values[one]) for one in split.attributes)) > MOST_COMBINATIONS:
+        if (many := prod(len(self.values[attribute]) for attribute in split.attributes)) > MOST_COMBINATIONS:
             raise FieldError(
                 f"split {shown(name)} looks at {many} combinations of values; at most {MOST_COMBINATIONS} "
                 "are allowed: make two splits of it"
@@ -303,12 +303,12 @@ class Join(Forgetful):
                 field=("above",),
             )
         splits, attributes = dict(self.splits), self.values
-        for one in table.by:
-            if one not in splits and one not in attributes:
+        for attribute in table.by:
+            if attribute not in splits and attribute not in attributes:
                 known = [*splits, *attributes]
-                near = hint(one, known) or f"; there are {', '.join(map(shown, known))}"
+                near = hint(attribute, known) or f"; there are {', '.join(map(shown, known))}"
                 raise FieldError(
-                    f"table {shown(name)} is split by {shown(one)}, which is neither a split nor an "
+                    f"table {shown(name)} is split by {shown(attribute)}, which is neither a split nor an "
                     f"attribute{near}",
                     field=("by",),
                 )
@@ -316,11 +316,10 @@ class Join(Forgetful):
         with inside("where"):
             self._check_condition(table.where, FILES if table.of == PEOPLE else FILES[1:])
         if table.of == HOUSEHOLDS:
-            for one in self.uses(name):
-                if self.file_of(one) == PEOPLE:
-                    text = (
-                        f"table {shown(name)} counts households, but {shown(one)} is an attribute of people"
-                    )
+            for attribute in self.uses(name):
+                if self.file_of(attribute) == PEOPLE:
+                    counted = f"table {shown(name)} counts households"
+                    text = f"{counted}, but {shown(attribute)} is an attribute of people"
                     raise FieldError(text, field=("by",))
 
     def _check_average(self, name: str, average: AverageOf) -> None:
@@ -328,7 +327,7 @@ class Join(Forgetful):
         for key, of in (("people", PEOPLE), ("households", HOUSEHOLDS)):
             table = getattr(average, key)
             if table not in known or known[table].of != of:
-                due = [one for one, other in self.tables if other.of == of]
+                due = [counted for counted, other in self.tables if other.of == of]
                 near = hint(table, due) or f"; there are {', '.join(map(shown, due)) or 'none'}"
                 text = f"average {shown(name)} names {shown(table)}, which is no table of {of}{near}"
                 raise FieldError(text, field=(key,))
@@ -341,7 +340,7 @@ class Join(Forgetful):
                 f"at_least of average {shown(name)} is {average.at_least}; it must lie below {people.at_most}"
             )
             raise FieldError(text, field=("at_least",))
-        if missing := [one for one in known[average.households].by if one not in people.by]:
+        if missing := [attribute for attribute in known[average.households].by if attribute not in people.by]:
             raise FieldError(
                 f"average {shown(name)}: households are split by {shown(missing[0])}, and people are not",
                 field=("households",),
@@ -387,8 +386,8 @@ def read_join(data: Mapping[str, object]) -> Join | None:
             needed = ("key",) if file == HOUSEHOLDS else ()
             table = a_table(data.get(file, {}), f"[{file}]", keys, needed=needed)
             files[file] = table
-            found = None if file == ADDRESSES and file not in data else table.get("attributes", {})
-            attributes[file] = found if found is None else _attributes(found, file)
+            stated = None if file == ADDRESSES and file not in data else table.get("attributes", {})
+            attributes[file] = stated if stated is None else _attributes(stated, file)
     known = {name: values for one in attributes.values() for name, values in (one or {}).items()}
     spelled = dict(spelled_values(known))
     splits, tables = {}, {}

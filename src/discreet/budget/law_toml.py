@@ -84,8 +84,8 @@ def load_table_noise(path: str | os.PathLike[str]) -> TableNoise:
     rows = [row for row in csv.reader(io.StringIO(text.removeprefix("\ufeff"))) if any(map(str.strip, row))]
     header = tuple(cell.strip().lower() for cell in rows[0]) if rows else ()
     if header not in (COLUMNS, COLUMNS[:2]):
-        found = ", ".join(header) or "nothing"
-        raise InputError(f"{name} starts with {found}; its columns must be outcome, absent and maybe present")
+        names = ", ".join(header) or "nothing"
+        raise InputError(f"{name} starts with {names}; its columns must be outcome, absent and maybe present")
     problems: list[str] = []
     tables: list[dict[int, Fraction]] = [{} for _ in header[1:]]
     for line, row in enumerate(rows[1:], 2):
@@ -131,7 +131,7 @@ def _value(value: StatedValue) -> str:
         return f'"{value}"'
     if isinstance(value, Fraction):
         return quoted(value)
-    texts = (f"{key} = {{ {', '.join(_pair(*one) for one in table)} }}" for key, table in value.items())
+    texts = (f"{key} = {{ {', '.join(_pair(*pair) for pair in table)} }}" for key, table in value.items())
     return f"{{ {', '.join(texts)} }}"
 
 

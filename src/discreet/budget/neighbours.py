@@ -100,7 +100,7 @@ class Cases(Forgetful, Sequence[Case]):
     @cached_property
     def _kinds(self) -> tuple[Noise, ...]:
         """All kinds of events in the order of `grouped`, so that a case needs no arithmetic of fractions."""
-        both = (one for g in self.groups for events in g.events for event in events for one in _ways(event))
+        both = (way for g in self.groups for events in g.events for event in events for way in _ways(event))
         return grouped(both)
 
     @cached_property
@@ -149,10 +149,10 @@ class Cases(Forgetful, Sequence[Case]):
     def _events(self, choice: Sequence[tuple[int, ...]]) -> tuple[Noise, ...]:
         times: dict[int, int] = {}
         for ranked, paths in zip(self._ranked, choice, strict=True):
-            for place, path in enumerate(paths):
+            for position, path in enumerate(paths):
                 for key, often in ranked[path].items():
                     # the record of the second path comes where that of the first leaves
-                    kind = self._other_way.get(key, key) if place else key
+                    kind = self._other_way.get(key, key) if position else key
                     times[kind] = times.get(kind, 0) + often
         events = []
         for item in sorted(times.items()):
@@ -287,9 +287,9 @@ def one_case(release: Release, label: Sequence[int], people: int = 1) -> tuple[N
     many = numbers.whole(people, name="people")
     # the record of the second path comes where that of the first leaves
     return grouped(
-        event.exchanged() if place else event
-        for place, path in enumerate(label)
-        for event in (one.for_people(many) for one in release.path_events(path))
+        event.exchanged() if position else event
+        for position, path in enumerate(label)
+        for event in (counted.for_people(many) for counted in release.path_events(path))
     )
 
 
@@ -323,7 +323,9 @@ def joint_cases(
         spine = frozenset(release.runs(path) for path in release.paths)
         spines.setdefault(spine, []).append((number, release))
     named: Sequence[Collection[str]] = [()] * len(releases) if one_area is None else one_area
-    left_out = [one.constants(neighbours, levels) for one, levels in zip(releases, named, strict=True)]
+    left_out = [
+        release.constants(neighbours, levels) for release, levels in zip(releases, named, strict=True)
+    ]
     groups = tuple(_joined(members, many, left_out) for members in spines.values())
     return Cases(groups, paired, single=False)
 

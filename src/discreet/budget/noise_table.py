@@ -63,7 +63,7 @@ def noise_lines(release: Release) -> tuple[NoiseLine, ...]:
         for row in rows:
             alike.setdefault((row.event, row.share, row.step), []).append(row)
         for same in alike.values():
-            names = tuple(one.query for one in same)
+            names = tuple(row.query for row in same)
             if not same[0].event.is_added:
                 lines.append(NoiseLine(level, names, same[0], None, None, None))
                 continue

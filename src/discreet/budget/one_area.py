@@ -33,16 +33,16 @@ def levels_with_one_area(
         found = {name: find_level(name, [level.name for level in release.levels]) for name in named}
         levels.append(tuple(dict.fromkeys(own for own in found.values() if own is not None)))
     for name in named:
-        own = [(one, find_level(name, [level.name for level in one.levels])) for one in releases]
-        there = [(one, one.level(level)) for one, level in own if level is not None]
-        known = list(dict.fromkeys(level.name for one in releases for level in one.levels))
+        own = [(release, find_level(name, [level.name for level in release.levels])) for release in releases]
+        there = [(release, release.level(level)) for release, level in own if level is not None]
+        known = list(dict.fromkeys(level.name for release in releases for level in release.levels))
         if not there:
             problems.append(f"one_area names {shown(name)}, which is no level; there are {', '.join(known)}")
-        elif not any(one.constants(neighbours, [level.name]) for one, level in there):
+        elif not any(release.constants(neighbours, [level.name]) for release, level in there):
             problems.append(f"level {shown(name)} has no total of records that could be left out")
         problems += [
-            f"level {shown(name)} of {one.name} states areas = {level.areas}, not 1"
-            for one, level in there
+            f"level {shown(name)} of {release.name} states areas = {level.areas}, not 1"
+            for release, level in there
             if level.areas not in (None, 1)
         ]
     if problems:

@@ -141,11 +141,11 @@ def _of_others() -> dict[str, EntryPoint]:
     """Return the presets of other packages; none may take the place of one that is here."""
     from importlib.metadata import entry_points
 
-    found = {point.name: point for point in entry_points(group=GROUP)}
-    if taken := found.keys() & {*_own_names(), *ALIASES}:
+    points = {point.name: point for point in entry_points(group=GROUP)}
+    if taken := points.keys() & {*_own_names(), *ALIASES}:
         name = min(taken)
-        raise InputError(f"{found[name].value} brings the preset {name!r}, which exists already")
-    return found
+        raise InputError(f"{points[name].value} brings the preset {name!r}, which exists already")
+    return points
 
 
 @cache

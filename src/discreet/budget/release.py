@@ -188,7 +188,7 @@ class Release(Forgetful, Summarised):
             notes=_lines(notes, "notes"),
             weight=weight,
             attributes=attributes,
-            kind=AnswerKind(one_of(kind, [one.value for one in STATED], name="kind", field=("kind",))),
+            kind=AnswerKind(one_of(kind, [stated.value for stated in STATED], name="kind", field=("kind",))),
             reason=line(reason, name="reason", field=("reason",), empty=True),
             join=join,
             input=input,
@@ -210,7 +210,7 @@ class Release(Forgetful, Summarised):
         self._check_join()
         if attributes is not None:
             plain = COUNT.weighted_by(weight)
-            known = {plain.name: plain} | {one.name: one for one in self.variables.values()}
+            known = {plain.name: plain} | {variable.name: variable for variable in self.variables.values()}
             set_fields(self, attributes=attributes.with_variables(known.values()))
         for index, level in enumerate(self.levels if attributes is not None else ()):
             for query in level.queries:  # every query is a product of the attributes
@@ -278,17 +278,17 @@ class Release(Forgetful, Summarised):
         units = {} if self.weight is None else {self.weight.column: self.weight.unit}
         for index, level in enumerate(self.levels):
             for query in level.queries:
-                one, column = query.variable, query.variable.column
-                keys = [query.name] if self.attributes is None else [query.name, f"{one.name}{BY}"]
-                if any(known.setdefault(key, one) != one for key in keys):
+                variable, column = query.variable, query.variable.column
+                keys = [query.name] if self.attributes is None else [query.name, f"{variable.name}{BY}"]
+                if any(known.setdefault(key, variable) != variable for key in keys):
                     raise FieldError(
-                        f"query {shown(query.name)} adds up {shown(one.name or 'records')} with another "
+                        f"query {shown(query.name)} adds up {shown(variable.name or 'records')} with another "
                         "bound, unit or weight than a query before; a release has one of each",
                         field=("levels", index, "queries", query.name),
                     )
-                if column is not None and units.setdefault(column, one.unit) != one.unit:
+                if column is not None and units.setdefault(column, variable.unit) != variable.unit:
                     raise FieldError(
-                        f"query {shown(query.name)} rounds {shown(column)} to units of {one.unit}, and "
+                        f"query {shown(query.name)} rounds {shown(column)} to units of {variable.unit}, and "
                         f"{units[column]} elsewhere; a column has one unit",
                         field=("levels", index, "queries", query.name),
                     )
@@ -330,8 +330,8 @@ class Release(Forgetful, Summarised):
     def _check_name(self, query: Query) -> None:
         """A query must be a product of the attributes, and be called after what it adds up."""
         assert self.attributes is not None
-        found, stated = self.attributes.variable_of(query.name), query.variable
-        if found != stated:
+        named, stated = self.attributes.variable_of(query.name), query.variable
+        if named != stated:
             name = stated.name
             what = f"adds up {shown(name)}" if name else "counts records"
             due = f'"{name}", or "{name}{BY}..."' if name else "by the attributes that split it"
@@ -386,7 +386,7 @@ class Release(Forgetful, Summarised):
         if self.join is not None and self.kind is AnswerKind.EXACT and not self.join.is_one_table:
             claim = Claim(self.scope, AnswerKind.BOUND, (_ALL_TABLES,))
         left_out = self.constants(neighbours, one_area)
-        known = self.constants(neighbours, [one.name for one in self.levels if one.areas == 1])
+        known = self.constants(neighbours, [level.name for level in self.levels if level.areas == 1])
         counted = [f"query {query} of {level}" for level, query in known if (level, query) not in left_out]
         if counted:
             claim = claim.weakened(AnswerKind.BOUND, _CONSTANT.format(queries=", ".join(counted)))

@@ -44,7 +44,7 @@ class Extent:
         if len(part) == len(whole) and part == whole:
             return cls(noun, len(part), len(whole), ())
         known = set(whole)
-        strange = [str(one) for one in part if one not in known]
+        strange = [str(text) for text in part if text not in known]
         if strange:
             raise ValueError(f"{strange[0]} is no {noun} of {', '.join(map(str, whole[:MOST_NAMED]))}")
         few = len(part) < len(whole) and len(part) <= MOST_NAMED
@@ -135,7 +135,7 @@ class Scope:
     def words(self) -> str:
         """What the claim is about where that is less than the whole; empty if it is the whole."""
         partial = [part.words for part in self.parts if not part.is_whole]
-        left = [f"without {one}" for one in self.left_out]
+        left = [f"without {text}" for text in self.left_out]
         return ", ".join([*partial, *left])
 
     @property
@@ -167,11 +167,11 @@ class Scope:
         listed = set(items)
         return all(
             part.is_whole or part.words in text or part.left_words in listed for part in self.parts
-        ) and all(f"without {one}" in text or one in listed for one in self.left_out)
+        ) and all(f"without {left}" in text or left in listed for left in self.left_out)
 
     def with_part(self, part: Extent) -> Scope:
         """Return the scope with one more sort of parts, or the same sort as it is now."""
-        return replace(self, parts=(*(one for one in self.parts if one.noun != part.noun), part))
+        return replace(self, parts=(*(known for known in self.parts if known.noun != part.noun), part))
 
     def without(self, *left_out: str) -> Scope:
         """Return the scope with something named that was left out.
@@ -191,14 +191,14 @@ class Scope:
         every = list(scopes)
         if not every:
             raise ValueError("a claim about nothing has no scope")
-        units, relations = {one.unit for one in every}, {one.neighbours for one in every}
+        units, relations = {scope.unit for scope in every}, {scope.neighbours for scope in every}
         return cls(
-            of=tuple(dict.fromkeys(name for one in every for name in one.of)),
+            of=tuple(dict.fromkeys(name for scope in every for name in scope.of)),
             unit=" and ".join(sorted(units)),
             neighbours=" and ".join(sorted(relations)),
-            people=max(one.people for one in every),
-            parts=tuple(dict.fromkeys(part for one in every for part in one.parts)),
-            left_out=tuple(dict.fromkeys(left for one in every for left in one.left_out)),
+            people=max(scope.people for scope in every),
+            parts=tuple(dict.fromkeys(part for scope in every for part in scope.parts)),
+            left_out=tuple(dict.fromkeys(left for scope in every for left in scope.left_out)),
         )
 
     def document(self) -> dict[str, object]:

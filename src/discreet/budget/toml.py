@@ -133,7 +133,7 @@ def one_of(value: object, allowed: Iterable[str], *, name: str, field: Place) ->
     raise FieldError(f"{name} is {shown(value)}; it must be {choice}{hint(value, words)}", field=field)
 
 
-def hint(found: object, allowed: Iterable[str]) -> str:
+def hint(given: object, allowed: Iterable[str]) -> str:
     """Suggest the most similar allowed word, or nothing if none is similar.
 
     >>> hint("sensitvity", ["share", "sensitivity"])
@@ -141,7 +141,7 @@ def hint(found: object, allowed: Iterable[str]) -> str:
     """
     from difflib import get_close_matches
 
-    near = get_close_matches(found, list(allowed), n=1) if isinstance(found, str) else []
+    near = get_close_matches(given, list(allowed), n=1) if isinstance(given, str) else []
     return f'; did you mean "{near[0]}"?' if near else ""
 
 
@@ -241,16 +241,16 @@ def parse_toml(
                 raise InputError(
                     f'a key with letters beyond a to z needs quotes: "{word}" (line {match[2]} of {where})'
                 ) from None
-            place = f"line {match[2]}, column {match[3]} of {where}"
+            position = f"line {match[2]}, column {match[3]} of {where}"
         else:
-            place = f"line {text.rstrip().count(chr(10)) + 1}, the end of {where}"
-        raise InputError(f"not valid TOML: {reason} ({place})") from None
+            position = f"line {text.rstrip().count(chr(10)) + 1}, the end of {where}"
+        raise InputError(f"not valid TOML: {reason} ({position})") from None
     except RecursionError:
         raise InputError(f"not valid TOML: brackets are nested too deeply ({where})") from None
     except ValueError:  # int() refuses numbers of thousands of digits
         long = re.search(r"[0-9_]{4000,}", text)
-        place = f"line {text.count(chr(10), 0, long.start()) + 1} of {where}" if long else where
-        raise InputError(f"not usable TOML: a number has thousands of digits ({place})") from None
+        position = f"line {text.count(chr(10), 0, long.start()) + 1} of {where}" if long else where
+        raise InputError(f"not usable TOML: a number has thousands of digits ({position})") from None
 
 
 def _foreign_word(text: str, number: int, column: int) -> str:

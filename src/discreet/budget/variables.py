@@ -204,7 +204,7 @@ def number_columns(variables: Iterable[Variable]) -> list[str]:
     >>> number_columns([Variable(sum="hours", at_most=80), Variable()])
     ['hours']
     """
-    pairs = [(one.column, one.weight.column if one.weight else None) for one in variables]
+    pairs = [(variable.column, variable.weight.column if variable.weight else None) for variable in variables]
     return list(dict.fromkeys(column for pair in pairs for column in pair if column is not None))
 
 

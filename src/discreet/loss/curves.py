@@ -97,8 +97,8 @@ class Curves(Forgetful, ABC):
         largest, above = self._largest_loss(), [delta for delta in at if delta]
         if largest is None:
             raise InputError(NO_PURE)
-        found = iter(self._intervals(quantity, above, digits) if above else ())
-        return [next(found) if delta else self._pure(largest) for delta in at]
+        boxes = iter(self._intervals(quantity, above, digits) if above else ())
+        return [next(boxes) if delta else self._pure(largest) for delta in at]
 
     def _pure(self, largest: Fraction) -> Interval:
         """An interval that contains the largest loss, of which this fraction is an upper bound."""

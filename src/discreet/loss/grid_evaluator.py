@@ -87,14 +87,14 @@ class GridEvaluator(LossLaw):
 
     def rough_log_delta(self, epsilon: Fraction) -> float:
         """log of an upper bound of delta at epsilon >= 0, on a coarse grid, for a search."""
-        found = max(grid.delta(float(epsilon), quick=True)[0] for grid in self._grids)
-        return math.log(found) if found > 0 else -math.inf
+        largest = max(grid.delta(float(epsilon), quick=True)[0] for grid in self._grids)
+        return math.log(largest) if largest > 0 else -math.inf
 
     def _delta(self, epsilon: float, *, quick: bool = False) -> tuple[float, float]:
         """delta, the larger of both directions, at an epsilon of either sign, and its relative error."""
-        found = [self._side_delta(k, abs(epsilon), quick=quick) for k in range(len(self.sides))]
-        value, error = max(found)
-        error = max([error, *(off for other, off in found if other >= value)])
+        deltas = [self._side_delta(k, abs(epsilon), quick=quick) for k in range(len(self.sides))]
+        value, error = max(deltas)
+        error = max([error, *(off for other, off in deltas if other >= value)])
         if epsilon >= 0:
             return value, error
         part = math.exp(epsilon) * value
@@ -129,23 +129,23 @@ class GridEvaluator(LossLaw):
         return _tail(self._deltas(epsilons, accuracy))
 
     def _deltas(self, epsilons: list[Fraction], accuracy: float) -> list[tuple[float, float]]:
-        found = [(0.0, 0.0) if self._is_beyond(e) else self._delta(float(e)) for e in epsilons]
-        return self._known(epsilons, found, accuracy)
+        deltas = [(0.0, 0.0) if self._is_beyond(e) else self._delta(float(e)) for e in epsilons]
+        return self._known(epsilons, deltas, accuracy)
 
     def _known(
-        self, epsilons: list[Fraction], found: list[tuple[float, float]], accuracy: float
+        self, epsilons: list[Fraction], deltas: list[tuple[float, float]], accuracy: float
     ) -> list[tuple[float, float]]:
         """Deltas, if they are known well enough."""
         # next to the largest loss rounding is all that is known: delta is at most that, and may be none
-        rough = [self._is_rounding(float(e), *pair) for e, pair in zip(epsilons, found, strict=True)]
+        rough = [self._is_rounding(float(e), *pair) for e, pair in zip(epsilons, deltas, strict=True)]
         # (so that no accuracy is stated)
-        found = [
+        deltas = [
             (value, math.inf if of and error > self._enough else error)
-            for (value, error), of in zip(found, rough, strict=True)
+            for (value, error), of in zip(deltas, rough, strict=True)
         ]
-        asked = [one for one in zip(epsilons, found, rough, strict=True) if not one[2]]
-        self._checked("delta", [one[0] for one in asked], [one[1] for one in asked], accuracy)
-        return [(value, min(error, 1.0) if value < _SMALLEST else error) for value, error in found]
+        asked = [row for row in zip(epsilons, deltas, rough, strict=True) if not row[2]]
+        self._checked("delta", [row[0] for row in asked], [row[1] for row in asked], accuracy)
+        return [(value, min(error, 1.0) if value < _SMALLEST else error) for value, error in deltas]
 
     def _is_beyond(self, epsilon: Fraction) -> bool:
         """Whether no loss is above epsilon, where the largest is a fraction."""
@@ -189,7 +189,7 @@ class GridEvaluator(LossLaw):
             )
         errors = [listed.errors(float(t)) for t in thresholds]
         with np.errstate(divide="ignore"):
-            chosen = [one[2] if kind is Kind.ALT else one[0] for one in errors]
+            chosen = [row[2] if kind is Kind.ALT else row[0] for row in errors]
             return Tail(np.log(chosen), np.full(len(errors), 1e-12))
 
     def why_hard(self) -> str:
@@ -203,14 +203,14 @@ class GridEvaluator(LossLaw):
     # -- epsilon ------------------------------------------------------------------------------------
 
     def _epsilons_and_errors(self, deltas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
-        found = [self._epsilon(delta) for delta in deltas]
-        for delta, (value, error) in zip(deltas, found, strict=True):
+        pairs = [self._epsilon(delta) for delta in deltas]
+        for delta, (value, error) in zip(deltas, pairs, strict=True):
             if not error <= max(accuracy, self._enough):
                 raise PrecisionError(
                     f"epsilon at delta {float(delta):.6g} is at most {value:.6g}, and known only to "
                     f"{error:.1g}: {self.why_hard()}"
                 )
-        return np.array([value for value, _ in found]), np.array([error for _, error in found])
+        return np.array([value for value, _ in pairs]), np.array([error for _, error in pairs])
 
     def _epsilon(self, delta: Fraction) -> tuple[float, float]:
         """The epsilon of a delta, from above, and how far below it the truth may lie."""
@@ -314,9 +314,9 @@ class GridEvaluator(LossLaw):
 
     def _tradeoffs(self, alphas: list[Fraction], accuracy: float) -> tuple[Floats, Floats]:
         """f, the lower of both directions and its convex hull, and its relative errors."""
-        found = [lowest_test([self], alpha) for alpha in alphas]
-        self._checked("f", alphas, [(beta, error) for beta, error, _ in found], max(accuracy, self._enough))
-        return np.array([beta for beta, _, _ in found]), np.array([error for _, error, _ in found])
+        tests = [lowest_test([self], alpha) for alpha in alphas]
+        self._checked("f", alphas, [(beta, error) for beta, error, _ in tests], max(accuracy, self._enough))
+        return np.array([beta for beta, _, _ in tests]), np.array([error for _, error, _ in tests])
 
     def test_at(self, threshold: float, alpha: float) -> tuple[float, float]:
         """The lower of both directions of P[L <= t] + e^t (Q[L > t] - alpha), and its relative error."""
@@ -419,8 +419,8 @@ class GridEvaluator(LossLaw):
             return rounded(value, error, np.maximum(1e-11 * np.abs(value), 1e-12), "up")
         if quantity == "beta":
             return held(*loss._tradeoffs(at, loss._enough), "down")
-        found = loss._deltas(at, loss._enough)
-        pairs = np.array([_digits_of_bound(value, error) for value, error in found])
+        deltas = loss._deltas(at, loss._enough)
+        pairs = np.array([_digits_of_bound(value, error) for value, error in deltas])
         return pairs[:, 0], pairs[:, 1]
 
     def _intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
@@ -495,9 +495,9 @@ def _next_to_the_end(side: Side, epsilon: float) -> tuple[float, float] | None:
     return upper, upper / lower - 1 if lower > 0 else math.inf
 
 
-def _tail(found: list[tuple[float, float]]) -> Tail:
+def _tail(pairs: list[tuple[float, float]]) -> Tail:
     with np.errstate(divide="ignore"):
-        return Tail(np.log([value for value, _ in found]), np.array([error for _, error in found]))
+        return Tail(np.log([value for value, _ in pairs]), np.array([error for _, error in pairs]))
 
 
 def _digits_of_bound(upper: float, error: float) -> tuple[float, float]:

@@ -208,14 +208,14 @@ class GridTails:
     def quantiles(self, chances: Floats) -> Floats:
         """Return upper bounds of quantiles of the loss; each is too large by `3 apart` at most."""
         # the first point at which no more than 1 - chance lies above
-        place = np.searchsorted(-self.above, -(1.0 - chances - self.left_out)) - 1
-        return np.asarray((self.first + place) * self.h + self.apart)
+        cell = np.searchsorted(-self.above, -(1.0 - chances - self.left_out)) - 1
+        return np.asarray((self.first + cell) * self.h + self.apart)
 
     def _above(self, points: Floats, *, or_at: bool) -> Floats:
         """P'[L' > t], or >=."""
         steps = points / self.h - self.first
-        place = np.ceil(steps) if or_at else np.floor(steps) + 1
-        return np.asarray(self.above[np.clip(place.astype(np.int64), 0, self.above.size - 1)])
+        cell = np.ceil(steps) if or_at else np.floor(steps) + 1
+        return np.asarray(self.above[np.clip(cell.astype(np.int64), 0, self.above.size - 1)])
 
 
 def around_mode(term: LatticeNoise, theta: float) -> tuple[Fraction, Floats, Floats, float]:

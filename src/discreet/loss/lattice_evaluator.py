@@ -401,11 +401,11 @@ class LatticeEvaluator(LossLaw):
         from discreet.loss.quantiles import both_tails
 
         odds = np.array([math.log(1 - p) - math.log(p) for p in priors])
-        found = zip(*(tails.tolist() for tails in both_tails(self, odds)), strict=True)
+        pairs = zip(*(tails.tolist() for tails in both_tails(self, odds)), strict=True)
         # a coin decides ties; the loss is as likely to be l with the target as -l without
         return [
             (true, false) if 2 * p != 1 else ((1.0 + true - false) / 2.0, (1.0 - true + false) / 2.0)
-            for p, (true, false) in zip(priors, found, strict=True)
+            for p, (true, false) in zip(priors, pairs, strict=True)
         ]
 
     def prior_deltas(self, priors: Sequence[Fraction]) -> Floats:

@@ -93,10 +93,10 @@ class ValueList(Forgetful):
         return np.append(0.0, np.cumsum(self.p))
 
 
-def folded(one: ValueList, times: int, cut: float) -> ValueList | None:
+def folded(single: ValueList, times: int, cut: float) -> ValueList | None:
     """The sum of `times` independent losses; None if it is too long."""
     result: ValueList | None = ValueList.nothing()
-    power: ValueList | None = one
+    power: ValueList | None = single
     while times:
         if power is None:
             return None
@@ -138,13 +138,13 @@ class Listed(Forgetful):
             p = np.exp(log)
             kept = p >= cut
             ones.append((ValueList(value[kept], p[kept], float(p[~kept].sum()) + law.left_out), times))
-        for one, times in sorted(ones, key=lambda pair: -pair[0].p.size * pair[1]):
+        for single, times in sorted(ones, key=lambda pair: -pair[0].p.size * pair[1]):
             halves.sort(key=lambda half: half.p.size)
             # beside a normal loss all values are needed in one list
             parts = (0, times) if side.normal else (times // 2, times - times // 2)
             for k, often in ((1, parts[0]), (0, parts[1])):
                 if often:
-                    more = folded(one, often, cut)
+                    more = folded(single, often, cut)
                     longer = None if more is None else halves[k].plus(more, cut)
                     if longer is None or longer.p.size > most:
                         return None

@@ -53,7 +53,7 @@ def mean_posteriors(cases: GroupedCases | Sequence[Sequence[Noise]], priors: Seq
     kinds, times = _times(cases)
     require("posterior", kinds)
     losses = [Loss([event]) for event in kinds]
-    found = np.empty((len(cases), len(priors)))
+    means = np.empty((len(cases), len(priors)))
     with np.errstate(all="ignore"):
         for column, prior in enumerate(priors):
             odds = math.log(1 - prior) - math.log(prior)
@@ -61,14 +61,14 @@ def mean_posteriors(cases: GroupedCases | Sequence[Sequence[Noise]], priors: Seq
             for line in np.unique(lines):
                 rows = np.flatnonzero(lines == line)
                 used = np.flatnonzero(times[rows].any(axis=0))
-                found[rows, column] = _on_line(
+                means[rows, column] = _on_line(
                     float(line), [losses[i] for i in used], times[np.ix_(rows, used)], odds
                 )
-    if not np.isfinite(found).all():
+    if not np.isfinite(means).all():
         raise PrecisionError(
             "the mean posterior is beyond what floating point can follow here: some noise is next to none"
         )
-    return np.clip(found, 0.0, 1.0)
+    return np.clip(means, 0.0, 1.0)
 
 
 def _times(cases: GroupedCases | Sequence[Sequence[Noise]]) -> tuple[tuple[Noise, ...], Floats]:
@@ -78,11 +78,11 @@ def _times(cases: GroupedCases | Sequence[Sequence[Noise]]) -> tuple[tuple[Noise
     else:
         lists = [tuple(events) for events in cases]
     kinds = {event.key: event.repeated(1) for events in lists for event in events}
-    place = {key: column for column, key in enumerate(kinds)}
+    columns = {key: column for column, key in enumerate(kinds)}
     times = np.zeros((len(lists), len(kinds)))
     for row, events in enumerate(lists):
         for event in events:
-            times[row, place[event.key]] += event.times
+            times[row, columns[event.key]] += event.times
     if not isinstance(cases, GroupedCases):
         return tuple(kinds.values()), times
     # a case has the events of its paths, in the order of the cases
@@ -104,7 +104,7 @@ def _lines(losses: Sequence[Loss], times: Floats, odds: float) -> Floats:
     )
     # lines a 16th apart, or less where the integrand varies faster than that
     parts = 2.0 ** np.clip(np.ceil(np.log2(np.sqrt(np.maximum(spread, 1.0)))), 4, 12)
-    found = np.empty(len(times))
+    sums = np.empty(len(times))
     for count in np.unique(parts):
         rows = np.flatnonzero(parts == count)
         inner = np.arange(1, int(count)) / count
@@ -116,8 +116,8 @@ def _lines(losses: Sequence[Loss], times: Floats, odds: float) -> Floats:
         best = strips.min(axis=2)
         size = np.stack([np.maximum(best[:, 0], 0.0), best[:, 1], np.maximum(best[:, 2], first)], axis=1)
         strip = size.argmin(axis=1)
-        found[rows] = strip - 1.0 + inner[strips[np.arange(len(rows)), strip].argmin(axis=1)]
-    return found
+        sums[rows] = strip - 1.0 + inner[strips[np.arange(len(rows)), strip].argmin(axis=1)]
+    return sums
 
 
 def _on_line(a: float, losses: Sequence[Loss], times: Floats, odds: float) -> Floats:

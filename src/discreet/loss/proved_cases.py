@@ -84,8 +84,8 @@ def _chosen(groups: Sequence[EventGroup], choice: Sequence[tuple[int, ...]]) -> 
     """The events of one choice of paths in each of some groups."""
     events: list[Noise] = []
     for group, paths in zip(groups, choice, strict=True):
-        for place, path in enumerate(paths):
-            events += _exchanged(group.events[path]) if place else group.events[path]
+        for row, path in enumerate(paths):
+            events += _exchanged(group.events[path]) if row else group.events[path]
     return grouped(events)
 
 
@@ -163,9 +163,9 @@ class CaseBounds:
         finite, missed = arb(1), arb(0)
         for event in half:
             if event.normal_loss is None:
-                one = self.factors.dots(event, self.exchanged)
-                finite *= (1 - one.infinite) ** event.times
-                missed += event.times * one.missed
+                dots = self.factors.dots(event, self.exchanged)
+                finite *= (1 - dots.infinite) ** event.times
+                missed += event.times * dots.missed
         return float((1 - finite).upper()) * (1 + 1e-15), float(missed.upper()) * (1 + 1e-15)
 
 
@@ -211,13 +211,13 @@ class ProvedCases(Forgetful):
         about = self.main.quick_delta(near)
         small = math.log(about) if about > 0 else -740.0
         assert self._halves is not None
-        found = []
+        bounds = []
         with working_bits(BITS):
             for exchanged in (False,) if self.is_mirrored else (False, True):
                 side = Side(self.main.events, exchanged)
                 factors = GridFactors(GridPlan.of(side, near, most, small))
-                found.append(CaseBounds(self._halves, factors, exchanged).at(epsilon))
-        return np.asarray(np.max(found, axis=0))
+                bounds.append(CaseBounds(self._halves, factors, exchanged).at(epsilon))
+        return np.asarray(np.max(bounds, axis=0))
 
     def bounds(self, epsilon: Fraction) -> Floats | None:
         """Proved upper bounds of delta in all cases, on a coarse grid; None if there are none."""

@@ -104,11 +104,11 @@ class GridFactors(Forgetful):
         plan = self.plan
         key = (*noise.key, exchanged and not noise.is_mirrored, noise.times)
         if key not in self._made:
-            one = self.dots(noise, exchanged)
+            dots = self.dots(noise, exchanged)
             level = plan.level
             if (density := noise.exact_density) is not None:
                 level = min(level, math.floor(math.log2(_cells(plan) / (2 * density.end))))
-            single = one.masses(level, plan.most, plan.theta, plan.cut)
+            single = dots.masses(level, plan.most, plan.theta, plan.cut)
             self._made[key] = single.power(noise.times, plan.most, plan.theta, plan.cut)
         return self._made[key]
 
@@ -151,9 +151,9 @@ class GridFactors(Forgetful):
         finite, missed = arb(1), arb(0)
         for event in events:
             if event.normal_loss is None:
-                one = self.dots(event, exchanged)
-                finite *= (1 - one.infinite) ** event.times
-                missed += event.times * one.missed
+                dots = self.dots(event, exchanged)
+                finite *= (1 - dots.infinite) ** event.times
+                missed += event.times * dots.missed
         return GridBounds(self.plan.theta, self.sum(parts), 1 - finite, missed.upper())
 
 
@@ -262,7 +262,7 @@ class GridProof(Forgetful):
         size = SIZES[0]
         box = self.delta(epsilon, size)
         while width_of(box) > aim and size < finest:
-            finer = [one for one in SIZES if size < one <= finest]
+            finer = [points for points in SIZES if size < points <= finest]
             # the width falls with the square of the step (beside atoms with the step)
             width = width_of(box) if box.lower else math.inf
             enough = (one for one in finer if width * (size / one) ** 2 <= aim)

@@ -51,19 +51,19 @@ def loss_quantiles(law: LatticeEvaluator, chances: Sequence[float]) -> Floats:
         points, tails = np.append(points, asked), np.append(tails, _exact_tails(law, asked))
         order = np.argsort(points)
         points, tails = points[order], tails[order]
-        place = np.maximum((tails <= above[:, None] + 1e-15).argmax(axis=1), 1)
-        low, high = points[place - 1], points[place]
+        after = np.maximum((tails <= above[:, None] + 1e-15).argmax(axis=1), 1)
+        low, high = points[after - 1], points[after]
         # the middle, and points close to where a smooth tail would have the value
-        share = (tails[place - 1] - above) / np.maximum(tails[place - 1] - tails[place], 1e-300)
+        share = (tails[after - 1] - above) / np.maximum(tails[after - 1] - tails[after], 1e-300)
         steps = np.append(np.clip(share[:, None] + _NEAR, 0.0, 1.0), np.full((share.size, 1), 0.5), axis=1)
         open_ = high - low > enough
         asked = np.unique((low[:, None] + (high - low)[:, None] * steps)[open_])
         asked = asked[~np.isin(asked, points)]
-    found = []
+    quantiles = []
     for left, right in zip(low.tolist(), high.tolist(), strict=True):
         point = offset + lattice * math.floor((Fraction(right) - offset) / lattice)
-        found.append(float(point) if point >= Fraction(left) else right)
-    return np.maximum.accumulate(found)
+        quantiles.append(float(point) if point >= Fraction(left) else right)
+    return np.maximum.accumulate(quantiles)
 
 
 def loss_tails(law: LatticeEvaluator, points: Floats, *, null: bool = False) -> Floats:

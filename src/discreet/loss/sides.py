@@ -58,12 +58,12 @@ class Side(Forgetful):
         """The probability of an infinite loss: of tables exactly, or hardly more where that is too long."""
         finite = Fraction(1)
         for term in self.terms:
-            one = 1 - term.certain_loss(exchanged=self.exchanged)
-            if one.denominator.bit_length() * term.times > _LONGEST:
+            rest = 1 - term.certain_loss(exchanged=self.exchanged)
+            if rest.denominator.bit_length() * term.times > _LONGEST:
                 with working_bits(256):
-                    finite *= lower(ball(one) ** term.times)
+                    finite *= lower(ball(rest) ** term.times)
             else:
-                finite *= one**term.times
+                finite *= rest**term.times
         return 1 - finite
 
     @cached_property
@@ -96,8 +96,8 @@ class Side(Forgetful):
         """The largest finite loss, or hardly more, or infinity where they have no bound."""
         if self.normal > 0 or any(term_is_endless(term) for term in self.terms):
             return math.inf
-        found = sum(times * float(law.value[-1]) if law.value.size else 0.0 for law, times in self.laws)
-        return found + 2 * self.rounding(found)
+        total = sum(times * float(law.value[-1]) if law.value.size else 0.0 for law, times in self.laws)
+        return total + 2 * self.rounding(total)
 
     @cached_property
     def last(self) -> Fraction | None:

@@ -61,21 +61,21 @@ def false_claims(law: Noise) -> Iterator[str]:
     if defined is not None:
         values = float(defined.start) + float(defined.step) * np.arange(len(defined.p))
         chances = np.array([float(p) for p in defined.p])
-        found, true = (float(chances @ np.exp(-0.5 * values)), mass(loss, -0.5))
-        if not math.isclose(found, true, rel_tol=1e-9):
-            yield f"E e^(-L/2) is {found!r} by `defined_loss`, and {true!r} by `loss_law`"
+        computed, true = (float(chances @ np.exp(-0.5 * values)), mass(loss, -0.5))
+        if not math.isclose(computed, true, rel_tol=1e-9):
+            yield f"E e^(-L/2) is {computed!r} by `defined_loss`, and {true!r} by `loss_law`"
     if law.has_evidence or law.is_estimated:
         yield from _claims_of_values(law)
 
 
 def _claims_of_values(law: Noise) -> Iterator[str]:
     """What estimates and the risk of single counts assume of each value of the noise."""
-    one, x = law.for_one(), support(law)
-    p = one.pmf(x)
+    single, x = law.for_one(), support(law)
+    p = single.pmf(x)
     if law.has_evidence:
         inside = x[(x >= -20) & (x <= 20)]
-        evidence = one.log_pmf(inside - 1) - one.log_pmf(inside)
-        found = one.evidence(inside.astype(np.float64))
+        evidence = single.log_pmf(inside - 1) - single.log_pmf(inside)
+        found = single.evidence(inside.astype(np.float64))
         if not np.all(np.isfinite(found)) or np.abs(found - evidence).max() > 1e-9 * (
             1 + np.abs(evidence).max()
         ):
@@ -84,7 +84,7 @@ def _claims_of_values(law: Noise) -> Iterator[str]:
         angles = np.array([0.0, 0.3, 1.0, 2.0, math.pi])
         direct = np.cos(np.multiply.outer(angles, x)) @ p
         if (
-            np.abs(one.transform(angles) - direct).max() > 1e-9
+            np.abs(single.transform(angles) - direct).max() > 1e-9
             or direct.min() < -1e-12
             or not np.allclose(p, p[::-1])
         ):

@@ -159,16 +159,16 @@ def largest_ratio(law: CountLoss) -> float:
         return 0.0
 
     def cumulants(t: Floats) -> Floats:
-        found = np.empty(t.size)
-        for place, one in enumerate(t):
-            moved = one * law.value
+        logs = np.empty(t.size)
+        for row, tilt in enumerate(t):
+            moved = tilt * law.value
             if np.abs(moved).max() < 1:  # near K(0) = 0, without cancellation
-                found[place] = math.log1p(float((chance * np.expm1(moved)).sum()))
+                logs[row] = math.log1p(float((chance * np.expm1(moved)).sum()))
             else:
                 moved += law.log
                 top = float(moved.max())
-                found[place] = top + math.log(float(np.exp(moved - top).sum()))
-        return found
+                logs[row] = top + math.log(float(np.exp(moved - top).sum()))
+        return logs
 
     # beyond the last point K grows no faster than the largest loss
     t = np.concatenate([[0.0], np.geomspace(1e-11, 1e7, 400)])

@@ -48,11 +48,11 @@ class FractionSampler:
         """Fill `out` with draws."""
         prefix = np.empty(out.size, dtype="<u8")
         source.fill(prefix.view(np.uint8))
-        place = np.searchsorted(self.floors, prefix, side="right")
+        outcome = np.searchsorted(self.floors, prefix, side="right")
         # a floor equal to u is a tie: V may still lie below that bound
-        for i in np.flatnonzero((place > 0) & (self.floors[np.maximum(place, 1) - 1] == prefix)):
-            place[i] = self._settled(int(prefix[i]), source)
-        out[:] = self.values[place]
+        for i in np.flatnonzero((outcome > 0) & (self.floors[np.maximum(outcome, 1) - 1] == prefix)):
+            outcome[i] = self._settled(int(prefix[i]), source)
+        out[:] = self.values[outcome]
 
     def _settled(self, prefix: int, source: Entropy) -> int:
         """The place of a uniform real that starts with these 64 bits."""

@@ -136,19 +136,19 @@ class PowerNoise(Noise):
         """Return log E exp(s X); infinite where the exponent is 1 and |s| is at least 1 / scale."""
         slope = np.abs(np.asarray(s, dtype=np.float64))
         result = np.empty(slope.shape)
-        for place, one in np.ndenumerate(slope):
-            if self.exponent == 1 and one >= 1 / self._size:
-                result[place] = math.inf
+        for index, value in np.ndenumerate(slope):
+            if self.exponent == 1 and value >= 1 / self._size:
+                result[index] = math.inf
                 continue
             # beyond the mode of the tilted weights by as much again as the weights reach
             most = self.reach(_NATS)
             if self.exponent > 1:
                 power = float(self.exponent)
-                most += 2 * self._size * (one * self._size / power) ** (1 / (power - 1))
+                most += 2 * self._size * (value * self._size / power) ** (1 / (power - 1))
             else:
-                most = _NATS / (1 / self._size - one)
+                most = _NATS / (1 / self._size - value)
             x = np.arange(-math.ceil(most), math.ceil(most) + 1.0)
-            result[place] = np.logaddexp.reduce(one * x - self._nats_at(x)) - self._half[2]
+            result[index] = np.logaddexp.reduce(value * x - self._nats_at(x)) - self._half[2]
         return np.asarray(result)[()]
 
     def _log_pmf(self, x: Floats) -> Floats:

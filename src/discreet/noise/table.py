@@ -161,8 +161,8 @@ class TableNoise(Noise):
         """
         with_person = dict(self.present or ((x + self.sensitivity, p) for x, p in self.absent))
         without = dict(self.absent)
-        one, other = (without, with_person) if exchanged else (with_person, without)
-        return sum((p for x, p in one.items() if not other.get(x)), Fraction(0))
+        first, other = (without, with_person) if exchanged else (with_person, without)
+        return sum((p for x, p in first.items() if not other.get(x)), Fraction(0))
 
     # -- probabilities ----------------------------------------------------------------------------
 
@@ -416,16 +416,16 @@ _Curve = tuple[list[Fraction], list[Fraction], list[Fraction]]
 def _curve_of(chances: tuple[tuple[int, Fraction], ...], change: int) -> _Curve:
     """The ratios of outcomes, descending, and the probabilities of all down to each, with and without."""
     without = dict(chances)
-    found: list[tuple[Fraction, Fraction, Fraction]] = []
+    pieces: list[tuple[Fraction, Fraction, Fraction]] = []
     sure = Fraction(0)
     for x, with_ in ((x + change, p) for x, p in chances):
         if x in without:
-            found.append((with_ / without[x], with_, without[x]))
+            pieces.append((with_ / without[x], with_, without[x]))
         else:
             sure += with_
-    found.sort(reverse=True)
+    pieces.sort(reverse=True)
     ratios, sums, others = [], [sure], [Fraction(0)]
-    for ratio, with_, other in found:
+    for ratio, with_, other in pieces:
         ratios.append(ratio)
         sums.append(sums[-1] + with_)
         others.append(others[-1] + other)
