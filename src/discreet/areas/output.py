@@ -132,8 +132,10 @@ class Folder:
             stem,
             (
                 {
-                    name: coded(one[1], self._text(one[0])) if isinstance(one, tuple) else _numbers(one)
-                    for name, one in part.items()
+                    name: coded(values[1], self._text(values[0]))
+                    if isinstance(values, tuple)
+                    else _numbers(values)
+                    for name, values in part.items()
                 }
                 for part in parts
             ),
@@ -175,11 +177,11 @@ class Folder:
         self, layout: Layout, columns: Mapping[str, Numbers] | Columns
     ) -> Iterator[dict[str, ArrowArray]]:
         for units, rows in chunks(layout):
-            found = columns(units, rows) if callable(columns) else {k: v[rows] for k, v in columns.items()}
+            arrays = columns(units, rows) if callable(columns) else {k: v[rows] for k, v in columns.items()}
             names = {
                 name: coded(codes, self._text(words)) for name, (words, codes) in layout.rows(units).items()
             }
-            yield names | {name: _numbers(one) for name, one in found.items()}
+            yield names | {name: _numbers(array) for name, array in arrays.items()}
 
 
 class FolderInMemory(Folder):
@@ -210,9 +212,9 @@ class FolderInMemory(Folder):
 def plain_texts(table: ArrowTable) -> ArrowTable:
     """Return a table with its coded texts as texts."""
     pa = arrow()
-    for place, one in enumerate(table.schema):
-        if pa.types.is_dictionary(one.type):
-            table = table.set_column(place, one.name, table.column(place).cast(pa.string()))
+    for number, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(number, field.name, table.column(number).cast(pa.string()))
     return table
 
 

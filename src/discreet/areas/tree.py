@@ -94,8 +94,8 @@ class Tree:
             above = self.parent[part][begin][whole]
             weight[above] += most[whole]
             weight[part] *= ~np.isin(self.parent[part], above)
-        found = np.flatnonzero(weight)
-        return found, weight[found]
+        nodes = np.flatnonzero(weight)
+        return nodes, weight[nodes]
 
     @classmethod
     def chain(cls, children: Sequence[float]) -> Tree:

@@ -110,7 +110,7 @@ def build_app() -> App:
         version=_version,
         default_parameter=Parameter(negative=(), show_default=False, converter=_converted),
     )
-    for command in sorted(commands_of(), key=lambda one: one.name):
+    for command in sorted(commands_of(), key=lambda named: named.name):
         program.command(command.runs, name=command.name, help=command.help)
     return program
 
@@ -189,9 +189,9 @@ def _complain(message: str, problems: Sequence[str] = (), *, as_json: bool) -> i
     encoding = sys.stderr.encoding or "utf-8"
     print("discreet:", visible(line).encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
     if as_json:
-        found = {"error": line, "problems": list(problems) or [line], "status": 2}
+        told = {"error": line, "problems": list(problems) or [line], "status": 2}
         with suppress(OSError):  # that the output cannot be written may be what is wrong
-            print(json.dumps(found, indent=2), flush=True)
+            print(json.dumps(told, indent=2), flush=True)
     return 2
 
 

@@ -141,8 +141,8 @@ def compare(
     given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
     outputs = Outputs(plot=plot)
     with screen.progress("Comparing paths") as progress:
-        both = (console.read_release(one, given.get("neighbours")) for one in (a, b))
-        found = side_by_side(*both, **given, progress=progress)
-        answer = comparison_answer(found)
+        both = (console.read_release(target, given.get("neighbours")) for target in (a, b))
+        costs = side_by_side(*both, **given, progress=progress)
+        answer = comparison_answer(costs)
         outputs.write({"--plot": answer.on_request["curves"]})
     screen.tell(answer, timed=True)

@@ -25,15 +25,15 @@ def all_commands() -> dict[str, Command]:
     >>> all_commands()["cellkey check"].help
     'Does a perturbation table keep its rules, and what does one cell cost?'
     """
-    found: dict[str, Command] = {}
+    commands: dict[str, Command] = {}
     owner: dict[str, str] = {}
     for part in (read_guest("discreet", CORE), *guests()):
         for command in part.commands:
-            if command.name in found:
+            if command.name in commands:
                 who = f"{owner[command.name]!r} and {part.name!r}"
                 raise DiscreetError(f"{who} both bring the command {command.name!r}: remove one of them")
-            found[command.name], owner[command.name] = command, part.name
-    return found
+            commands[command.name], owner[command.name] = command, part.name
+    return commands
 
 
 def commands_of(group: str = "") -> list[Command]:

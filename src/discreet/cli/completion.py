@@ -79,15 +79,15 @@ def completed_commands() -> Iterator[Completed]:
                 here = here[word]
             inner = [name for name in here if not name.startswith("-")]
             arguments = [] if here.default_command is None else list(here.assemble_argument_collection())
-        shown = [one for one in arguments if one.show]
+        shown = [argument for argument in arguments if argument.show]
         options = [
-            (name, _kind(one), _line(one.parameter.help))
-            for one in shown
-            for name in one.names
+            (name, _kind(argument), _line(argument.parameter.help))
+            for argument in shown
+            for name in argument.names
             if name.startswith("--")
         ]
         options.append(("--help", FLAG, "Show this help."))
-        places = [_kind(one) for one in shown if not one.names[0].startswith("-")]
+        places = [_kind(argument) for argument in shown if not argument.names[0].startswith("-")]
         kind = " ".join(inner) or next(iter(places), FREE)
         if offered := console.OFFERED.get(" ".join(words)):
             kind = " ".join(offered())
@@ -98,10 +98,10 @@ def completed_commands() -> Iterator[Completed]:
 def _kind(argument: Argument) -> str:
     """Say how the value of an option is completed, from its type and from what stands for it in the help."""
     hint, shown = argument.hint, argument.parameter.metavar or ""
-    kinds = {hint, *get_args(hint), *(inner for one in get_args(hint) for inner in get_args(one))}
+    kinds = {hint, *get_args(hint), *(inner for part in get_args(hint) for inner in get_args(part))}
     if bool in kinds:
         return FLAG
-    words = [one for one in kinds if isinstance(one, str)]
+    words = [kind for kind in kinds if isinstance(kind, str)]
     if words:
         return " ".join(sorted(words))
     if re.fullmatch(r"[a-z-]+(\|[a-z-]+)+", shown):
@@ -235,12 +235,15 @@ def bash_script(commands: Sequence[Completed]) -> str:
     True
     """
     kinds = [
-        (f'"{one.words} {name}"', kind) for one in commands for name, kind, _ in one.options if kind != FLAG
+        (f'"{command.words} {name}"', kind)
+        for command in commands
+        for name, kind, _ in command.options
+        if kind != FLAG
     ]
-    options = [(f'"{one.words}"', " ".join(name for name, *_ in one.options)) for one in commands]
+    options = [(f'"{command.words}"', " ".join(name for name, *_ in command.options)) for command in commands]
     return _filled(
         _BASH,
-        places=_cases([(f'"{one.words}"', one.places) for one in commands]),
+        places=_cases([(f'"{command.words}"', command.places) for command in commands]),
         options=_cases(options),
         kinds=_cases(kinds),
         levels=_level_cases(),
@@ -347,7 +350,7 @@ def zsh_script(commands: Sequence[Completed]) -> str:
     >>> zsh_script(list(completed_commands())).splitlines()[0]
     '#compdef discreet'
     """
-    helps = {one.words: one.help for one in commands}
+    helps = {command.words: command.help for command in commands}
 
     def told(pairs: Sequence[tuple[str, str]]) -> str:
         return " ".join(_quoted(f"{name}:{help}") for name, help in pairs)
@@ -424,7 +427,7 @@ def fish_script(commands: Sequence[Completed]) -> str:
     >>> "-l delta -x -d 'Epsilon at this delta" in fish_script(list(completed_commands()))
     True
     """
-    helps = {one.words: one.help for one in commands}
+    helps = {command.words: command.help for command in commands}
     lines = []
     for one in commands:
         at = f"complete -c discreet -n '__discreet_at \"{one.words}\"'"
@@ -443,7 +446,7 @@ def fish_script(commands: Sequence[Completed]) -> str:
         levels.append(f"            case {presets.replace('|', ' ')}\n                printf '%s\\n' {shown}")
     return _filled(
         _FISH,
-        commands=" ".join(_fish(one.words) for one in commands if one.words),
+        commands=" ".join(_fish(command.words) for command in commands if command.words),
         levels="\n".join(levels),
         lines="\n".join(lines),
         awk=AWK,

@@ -35,14 +35,14 @@ def folders_of(*sources: object) -> tuple[Path, ...]:
 
 def _folders(source: object) -> list[Path]:
     named = file_of(source)
-    found = [named if named.is_dir() else named.parent]
+    folders = [named if named.is_dir() else named.parent]
     if isinstance(source, str | os.PathLike) and os.fspath(source) in STANDARD_INPUT:
-        found += [real.parent for real in [Path(os.path.realpath("/dev/stdin"))] if real.is_file()]
+        folders += [real.parent for real in [Path(os.path.realpath("/dev/stdin"))] if real.is_file()]
     else:
-        found.append(_real(named))
+        folders.append(_real(named))
         if named.is_dir():
-            found += _linked(named, DEEPEST)
-    return found
+            folders += _linked(named, DEEPEST)
+    return folders
 
 
 def _real(path: Path) -> Path:

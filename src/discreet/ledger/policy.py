@@ -104,7 +104,7 @@ def current_user() -> User:
     except ImportError:  # Windows: the name of the account; its groups are not asked for
         return User(os.getlogin())
     groups = dict.fromkeys([os.getgid(), *os.getgroups()])
-    return User(_named(pwd.getpwuid, os.getuid()), tuple(_named(grp.getgrgid, one) for one in groups))
+    return User(_named(pwd.getpwuid, os.getuid()), tuple(_named(grp.getgrgid, group) for group in groups))
 
 
 def _named(read: Callable[[int], Sequence[object]], number: int) -> str:
@@ -169,15 +169,15 @@ class Policy(Summarised):
         >>> policy.ledger_required
         True
         """
-        place = Path(os.path.realpath(file))
+        path = Path(os.path.realpath(file))
         data = parse_toml(text, str(file))
         try:
-            return _read(data, place)
+            return _read(data, path)
         except FieldError as error:
             raise located(error, text, data, str(file)) from None
 
 
-def _read(data: object, place: Path) -> Policy:
+def _read(data: object, path: Path) -> Policy:
     table = a_table(data, "the policy", _KEYS, needed=("format",))
     if table["format"] != FORMAT:
         raise FieldError(f'format is {shown(table["format"])}; it must be "{FORMAT}"', field=("format",))
@@ -193,14 +193,14 @@ def _read(data: object, place: Path) -> Policy:
                 field=("required",),
             )
         paths = {
-            name: Path(os.path.abspath(place.parent / line(ledger[name], name=name, field=(name,))))
+            name: Path(os.path.abspath(path.parent / line(ledger[name], name=name, field=(name,))))
             for name in ("file", "witness")
             if name in ledger
         }
         keys = _public_keys(ledger["public_key"]) if "public_key" in ledger else ()
     title = line(table["title"], name="title", field=("title",)) if "title" in table else ""
     return Policy(
-        file=place,
+        file=path,
         title=title,
         ledger_required=required,
         ledger_file=paths.get("file"),
@@ -214,17 +214,17 @@ def _read(data: object, place: Path) -> Policy:
 
 def _limits(data: object, rule: str) -> tuple[Total, ...]:
     """Read limits, each a table as a total of a ledger is."""
-    found = []
-    for number, one in enumerate(a_list(data, rule, f"tables, each [[{rule}]]")):
+    limits = []
+    for number, table in enumerate(a_list(data, rule, f"tables, each [[{rule}]]")):
         with inside(rule, number):
             names = ("unit", "neighbours", "rho", "epsilon", "delta")
-            limit = Total(**a_table(one, rule, names, needed=("unit", "neighbours")))
+            limit = Total(**a_table(table, rule, names, needed=("unit", "neighbours")))
             if limit.delta and limit.delta < SMALLEST:
                 raise FieldError("delta is below 1e-300; for pure privacy it is 0", field=("delta",))
             if rule == "largest_run" and len(limit.units) > 1:
                 raise FieldError("a run is about one unit, so is its limit", field=("unit",))
-            found.append(limit)
-    return tuple(found)
+            limits.append(limit)
+    return tuple(limits)
 
 
 def _public_keys(value: object) -> tuple[str, ...]:
@@ -244,11 +244,11 @@ def _is_key(text: str) -> bool:
 
 
 def _permissions(data: object) -> dict[str, Permission]:
-    found = {}
+    permissions = {}
     with inside("may"):
         for name, who in a_table(data, "may", tuple(PERMISSIONS)).items():
             if who in ("anyone", "never"):
-                found[name] = Permission(None if who == "anyone" else ())
+                permissions[name] = Permission(None if who == "anyone" else ())
                 continue
             if not isinstance(who, list):
                 raise FieldError(
@@ -256,8 +256,8 @@ def _permissions(data: object) -> dict[str, Permission]:
                     field=(name,),
                 )
             names = (line(one, name=f"{name} names", field=(name, at)) for at, one in enumerate(who))
-            found[name] = Permission(tuple(names))
-    return found
+            permissions[name] = Permission(tuple(names))
+    return permissions
 
 
 # -- files and signatures ------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def check_owner(path: Path) -> None:
         ) from None
     try:
         above = os.stat(path.parent).st_uid
-        owners = [found(path).st_uid for found in (os.lstat, os.stat)]  # of a link, and of what it leads to
+        owners = [status(path).st_uid for status in (os.lstat, os.stat)]  # of a link, and of what it leads to
     except OSError as error:
         raise InputError(f"the policy {path} cannot be read: {error.strerror}") from None
     if strangers := [owner for owner in owners if owner not in (0, os.getuid(), above)]:
@@ -318,12 +318,12 @@ def pinned_keys() -> tuple[str, ...]:
     given, file = [(os.environ.get(KEY_VARIABLE, ""), KEY_VARIABLE)], MACHINE / "policy-key.pub"
     if os.path.lexists(file):
         given.append((_text(file, "key of policies"), str(file)))
-    found = []
+    keys = []
     for text, where in given:
         if text and not _is_key(text.strip()):
             raise InputError(f"{where} is not a public key, 64 hexadecimal digits")
-        found += [text.strip().lower()] if text else []
-    return tuple(dict.fromkeys(found))
+        keys += [text.strip().lower()] if text else []
+    return tuple(dict.fromkeys(keys))
 
 
 def signature_file(path: FilePath) -> Path:
@@ -332,8 +332,8 @@ def signature_file(path: FilePath) -> Path:
     >>> signature_file("no-such-folder/discreet-policy.toml").name
     'discreet-policy.toml.sig'
     """
-    place = Path(os.path.realpath(path))
-    return place.with_name(f"{place.name}.sig")
+    target = Path(os.path.realpath(path))
+    return target.with_name(f"{target.name}.sig")
 
 
 def sign_policy(

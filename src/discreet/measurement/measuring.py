@@ -238,15 +238,15 @@ def _exact_counts(asked: Measuring, release: Release, ledger: Path | None) -> Co
     return read_counts(release, asked.counts, units=asked.units, cells=asked.cells, additive=asked.additive)
 
 
-def _records_of_one(asked: Measuring, found: CountTable, run: ReleaseRun) -> tuple[int, str | None]:
+def _records_of_one(asked: Measuring, table: CountTable, run: ReleaseRun) -> tuple[int, str | None]:
     """Return how many records of a person the counts may hold, and by what the ledger knows the counts."""
     if asked.counts is None:
         return asked.at_most or 1, None
     secret = None if run.ledger is None else contents.read_secret(run.ledger)
-    known = None if secret is None else secret.content(found.layout, found.read)
+    known = None if secret is None else secret.content(table.layout, table.read)
     most = contents.records_of_one(
         asked.counts,
-        found.at_most,
+        table.at_most,
         asked.at_most,
         content=known,
         ledger=run.before,
@@ -385,8 +385,8 @@ def level_pairs(release: Release, pairs: Sequence[tuple[str, str]]) -> tuple[tup
 def _held(layout: Layout, exact: Exact, steps: Steps) -> tuple[Layout, Columns]:
     """Lay out the counts that are held exact as a table of their own."""
     masks = np.zeros((len(exact), layout.tree.size), dtype=bool)
-    for place, (who, _) in enumerate(exact.values()):
-        masks[place, who] = True
+    for row, (who, _) in enumerate(exact.values()):
+        masks[row, who] = True
     kinds, kind = np.unique(masks, axis=1, return_inverse=True)
     asked = tuple(tuple(query for query, on in zip(exact, one, strict=True) if on) for one in kinds.T)
     part = Layout(layout.tree, layout.cells, asked, kind.ravel())
@@ -396,17 +396,17 @@ def _held(layout: Layout, exact: Exact, steps: Steps) -> tuple[Layout, Columns]:
     return part, lambda units, rows: {"count": vector[rows], **step_column(part, steps, units)}
 
 
-def _drawn(found: CountTable, laws: Laws, source: Entropy | None) -> Callable[[int], Integers]:
+def _drawn(table: CountTable, laws: Laws, source: Entropy | None) -> Callable[[int], Integers]:
     """Return a function that gives the next so many noisy counts; the noise is drawn for many at a time."""
-    parts = found.layout.chunks(DRAWN)
+    parts = table.layout.chunks(DRAWN)
     left: Integers = np.empty(0, dtype=np.int64)
 
     def take(many: int) -> Integers:
         nonlocal left
         while len(left) < many:
             units, _ = next(parts)
-            values = found.read(units)
-            add_noise(found.layout, values, laws, source, units)
+            values = table.read(units)
+            add_noise(table.layout, values, laws, source, units)
             left = np.concatenate([left, values])
         taken, left = left[:many], left[many:]
         return taken
@@ -418,9 +418,9 @@ DRAWN = 1 << 23
 """Cells that get their noise at a time. A rehearsal draws in this order, so it is part of its seed."""
 
 
-def _exact(found: CountTable, pairs: tuple[tuple[str, str], ...]) -> Exact:
+def _exact(table: CountTable, pairs: tuple[tuple[str, str], ...]) -> Exact:
     """Return the counts that are published without noise."""
-    layout = found.layout
+    layout = table.layout
     masks: dict[str, NDArray[np.bool_]] = {}
     for level, query in pairs:
         inside = np.array([level in run.split("+") for run in layout.tree.levels])[layout.tree.kind]
@@ -430,9 +430,9 @@ def _exact(found: CountTable, pairs: tuple[tuple[str, str], ...]) -> Exact:
         who, cells = np.flatnonzero(mask), np.arange(len(layout.cells[query]))
         rows = np.zeros((len(who), len(cells)), dtype=np.int64)
         first = layout.first(query)
-        for place, unit in enumerate(who.tolist()):
-            counts = found.read(slice(unit, unit + 1))
-            rows[place] = counts[first[unit] - layout.base[unit] + cells]
+        for row, unit in enumerate(who.tolist()):
+            counts = table.read(slice(unit, unit + 1))
+            rows[row] = counts[first[unit] - layout.base[unit] + cells]
         exact[query] = who, rows
     return exact
 

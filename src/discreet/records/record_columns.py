@@ -82,10 +82,10 @@ def without_zeros(text: str, decimal: str = ".") -> str:
     >>> without_zeros("9.000"), without_zeros("9.000", ",")
     ('9', '9.000')
     """
-    found = _WHOLE.fullmatch(text)
-    if found is None or (found[2] != decimal and len(found[3]) == 3):
+    match = _WHOLE.fullmatch(text)
+    if match is None or (match[2] != decimal and len(match[3]) == 3):
         return text
-    return found[1]
+    return match[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,14 +161,14 @@ def read_records(
         partly=True,
         problems=shared,
     )
-    found = RecordColumns(read, {}, np.zeros(read.rows, dtype=np.bool_), {}, {}, {})
+    columns = RecordColumns(read, {}, np.zeros(read.rows, dtype=np.bool_), {}, {}, {})
     if read.words:
         there = {one: column for one, column in wanted.items() if column in read.words}
         when_missing = dict.fromkeys(there, missing) | dict.fromkeys(identifiers, NO_TEXT)
-        found = _with_meanings(read, there, meanings, when_missing | dict.fromkeys(optional, ""))
+        columns = _with_meanings(read, there, meanings, when_missing | dict.fromkeys(optional, ""))
     if problems is None:
         shared.stop()
-    return found
+    return columns
 
 
 def _with_meanings(
@@ -178,42 +178,42 @@ def _with_meanings(
     when_missing: Mapping[str, str],
 ) -> RecordColumns:
     """Return the columns of a table that was read, with what their texts mean."""
-    problems, texts = read.problems, {one: read.words[column] for one, column in wanted.items()}
-    problems.written = {one: problems.written[column] for one, column in wanted.items()}
+    problems, texts = read.problems, {name: read.words[column] for name, column in wanted.items()}
+    problems.written = {name: problems.written[column] for name, column in wanted.items()}
     words = dict(texts)
-    found = RecordColumns(replace(read, words=words), {}, np.zeros(read.rows, np.bool_), texts, {}, {})
-    for one in (one for one in meanings if one in wanted):
+    columns = RecordColumns(replace(read, words=words), {}, np.zeros(read.rows, np.bool_), texts, {}, {})
+    for one in (name for name in meanings if name in wanted):
         means = meanings[one]
         rows = texts[one].codes
         distinct = [*texts[one].values.to_pylist(), ""]  # the last stands for no text at all
         missing = np.array([means.is_missing(text) for text in distinct])[rows]
-        found.missing[one] = missing
+        columns.missing[one] = missing
         if means.leaves_out:
-            found.left_out[missing] = True
+            columns.left_out[missing] = True
             problems.pass_over(missing, one)
         elif when_missing[one] and means.filled is None:
             problems.unreadable(missing, when_missing[one], one)
-        found.unread[one] = np.zeros(read.rows, dtype=np.bool_)
+        columns.unread[one] = np.zeros(read.rows, dtype=np.bool_)
         if means.is_plain:
             continue
-        place: dict[Value, int] = {}
+        number_of: dict[Value, int] = {}
         codes, wrong = np.full(len(distinct), -1, dtype=np.int32), dict[str, Mask]()
         for number, text in enumerate(distinct):
             value, why = means.read(text, is_typed=wanted[one] in read.typed)
             if value is not None:
-                codes[number] = place.setdefault(value, len(place))
+                codes[number] = number_of.setdefault(value, len(number_of))
             elif why:
                 wrong.setdefault(why, np.zeros(len(distinct), dtype=np.bool_))[number] = True
         for why, mask in wrong.items():
             problems.unreadable(mask[rows], why, one)
-            found.unread[one] |= mask[rows]
+            columns.unread[one] |= mask[rows]
         if means.is_number:
-            numbers = tuple(value for value in place if isinstance(value, Fraction))
-            found.numbers[one] = ExactNumbers(codes[rows], numbers)
+            numbers = tuple(value for value in number_of if isinstance(value, Fraction))
+            columns.numbers[one] = ExactNumbers(codes[rows], numbers)
             del words[one]
         else:
-            words[one] = Words(codes[rows], strings([str(value) for value in place]))
-    return found
+            words[one] = Words(codes[rows], strings([str(value) for value in number_of]))
+    return columns
 
 
 class _Meanings:
@@ -308,7 +308,7 @@ class _Meanings:
         if number is None:
             return None, self._no_number(text)
         bands = self._how.bands
-        lowers = [one.lower for one in bands if one.lower is not None]
+        lowers = [band.lower for band in bands if band.lower is not None]
         place = bisect_right(lowers, number) + len(bands) - len(lowers) - 1  # the lowest band may have no end
         if place < 0 or ((upper := bands[place].upper) is not None and number >= upper):
             return None, IN_NO_BAND

@@ -79,21 +79,21 @@ def count_records(release: Release, asked: RecordsAsked) -> CountTable:
     """Validate records and count them; every problem that is found is reported, with its line."""
     if asked.units is None:
         raise InputError("records need a table of areas: all areas, inhabited or not, must be known")
-    found = examine_records(release, asked)
-    found.problems.stop()
-    attributes, tree, table = release.attributes, found.tree, found.columns.table
+    examined = examine_records(release, asked)
+    examined.problems.stop()
+    attributes, tree, table = release.attributes, examined.tree, examined.columns.table
     assert attributes is not None
     assert tree is not None
     tables = {query: attributes.tabulation(query) for query in queries_of(release)}
     layout = Layout.of(release, tree, {query: strings(list(one.labels)) for query, one in tables.items()})
-    unit, cell, incomplete = found.unit, found.cell, int(np.count_nonzero(found.columns.left_out))
-    left_out = table.rows - int(np.count_nonzero(found.counted)) - incomplete
-    sums = amounts(attributes.variables, found.columns.numbers, table.rows)
+    unit, cell, incomplete = examined.unit, examined.cell, int(np.count_nonzero(examined.columns.left_out))
+    left_out = table.rows - int(np.count_nonzero(examined.counted)) - incomplete
+    sums = amounts(attributes.variables, examined.columns.numbers, table.rows)
     if left_out or incomplete:
-        unit, cell = unit[found.counted], cell[found.counted]
-        sums = None if sums is None else sums[found.counted]
+        unit, cell = unit[examined.counted], cell[examined.counted]
+        sums = None if sums is None else sums[examined.counted]
     told = (table.origin("records"),), table.format, table.rows, left_out
-    del table, found
+    del table, examined
     return CountTable(layout, _sums(layout, attributes, unit, cell, sums), *told, incomplete=incomplete)
 
 

@@ -68,9 +68,9 @@ def _rows(layout: Layout, read: Callable[[slice], Integers], laws: Laws | None) 
             table, _, group = query.partition(" ")
             noise, variance = _noise(None if laws is None else laws[kind][query])
             start = layout.offset(kind, query)
-            for place, label in enumerate(layout.cells[query].to_pylist()):
+            for number, label in enumerate(layout.cells[query].to_pylist()):
                 code, cell = _code_and_cell(label, group)
-                yield table, (region, level, code, cell, int(counts[start + place]), noise, variance)
+                yield table, (region, level, code, cell, int(counts[start + number]), noise, variance)
 
 
 def _code_and_cell(label: str, group: str) -> tuple[str, str]:

@@ -145,11 +145,11 @@ class _Profile:
     @property
     def values(self) -> dict[str, int]:
         """Texts that may be values, without spaces around them."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for text, many in (self.texts or {}).items():
             if not _is_mark(text):
-                found[text.strip()] = found.get(text.strip(), 0) + many
-        return found
+                counts[text.strip()] = counts.get(text.strip(), 0) + many
+        return counts
 
     @property
     def numeric_share(self) -> float:
@@ -197,12 +197,14 @@ def suggest_input(
     profiles = _profiles(opened)
     if person is not None and person not in wanted:
         profiles.pop(guessed.of(person).column or person, None)
-    found = _Finding(guessed, profiles, dict(release.attributes.values), numbers, tree, show)
-    named = {one.strip().casefold() for one in opened.names}
-    is_header = not named.isdisjoint(one.casefold() for one in wanted)
-    if _is_record(opened, profiles, frozenset() if is_header else found.areas.union(*found.values.values())):
+    finding = _Finding(guessed, profiles, dict(release.attributes.values), numbers, tree, show)
+    named = {name.strip().casefold() for name in opened.names}
+    is_header = not named.isdisjoint(word.casefold() for word in wanted)
+    if _is_record(
+        opened, profiles, frozenset() if is_header else finding.areas.union(*finding.values.values())
+    ):
         raise InputError(f"the first line of {opened.shown} seems to be a record; it must name the columns")
-    return found.suggestion(opened.shown)
+    return finding.suggestion(opened.shown)
 
 
 def in_likely_encoding(how: TableInput, records: TableSource) -> TableInput:
@@ -224,19 +226,21 @@ def _profiles(opened: OpenTable) -> dict[str, _Profile]:
     These are columns whose name occurs twice, is empty or has a control character in it.
     """
     names = [name for name in opened.names if opened.names.count(name) == 1 and _can_be_named(name)]
-    found = {name: _Profile(name) for name in names}
+    profiles = {name: _Profile(name) for name in names}
     for batch in opened.batches(dict.fromkeys(names, "any"), Problems()):
         for name in names:
             column = arrow().chunked_array([batch.column(name)])
-            if name in found and not _is_textual(column):
-                del found[name]
-            elif name in found:
+            if name in profiles and not _is_textual(column):
+                del profiles[name]
+            elif name in profiles:
                 words = words_of(written_out(column))
                 many = arrow("compute").value_counts(arrow().array(words.codes)).to_pylist()
                 texts = [*words.values.to_pylist(), ""]
-                found[name].is_typed = _is_numeric(column)
-                found[name].add([texts[one["values"]] for one in many], [one["counts"] for one in many])
-    return found
+                profiles[name].is_typed = _is_numeric(column)
+                profiles[name].add(
+                    [texts[values["values"]] for values in many], [values["counts"] for values in many]
+                )
+    return profiles
 
 
 def _can_be_named(column: str) -> bool:
@@ -264,7 +268,8 @@ def _is_record(opened: OpenTable, profiles: Mapping[str, _Profile], values: froz
     Then a name is a number, a value of its column, or one of the `values` of the release.
     """
     return isinstance(opened, Delimited) and (
-        is_record(opened.names, values) or any(name in (one.texts or ()) for name, one in profiles.items())
+        is_record(opened.names, values)
+        or any(name in (profile.texts or ()) for name, profile in profiles.items())
     )
 
 
@@ -286,7 +291,7 @@ class _Finding:
         if tree is not None:
             lowest = zip(tree.names.to_pylist(), tree.leaf.tolist(), strict=True)
             self.areas = frozenset(name for name, leaf in lowest if leaf)
-        signs = {sign for one in profiles.values() for sign in one.decimals}
+        signs = {sign for profile in profiles.values() for sign in profile.decimals}
         self.decimals = {how.decimal} if how.decimal == "," else signs
         self.notes: dict[str, list[str]] = {}
         self.undecided: list[str] = []
@@ -298,7 +303,7 @@ class _Finding:
         matched = self._matched(columns)
         for name in self.wanted:
             if name not in matched:
-                free = [one for one in self.profiles if one not in matched.values()][:MOST_CODES]
+                free = [profile for profile in self.profiles if profile not in matched.values()][:MOST_CODES]
                 line = f'# {quoted(name)} = {{ column = "..."{self._codes(name, {})} }}'
                 self._leave(name, line, f"which column is it? {', '.join(free)}")
                 continue
@@ -307,17 +312,19 @@ class _Finding:
             if entry is not None:
                 columns[name] = entry
         is_open = len(matched) < len(self.wanted)  # then it may be any of the other columns
-        used = [one for name, one in self.profiles.items() if is_open or name in matched.values()]
+        used = [profile for name, profile in self.profiles.items() if is_open or name in matched.values()]
         changes: dict[str, object] = {"columns": columns}
         numeric = [name for name in matched if self._is_number(name) or columns.get(name, _PLAIN).bands]
         commas = any(self.profiles[matched[name]].commas for name in numeric)
         if numeric and "," in self.decimals and (commas or self.decimals == {","}):
             changes["decimal"] = ","
-        marks = any(text.strip() for one in used for text in one.texts or () if _is_mark(text))
+        marks = any(text.strip() for profile in used for text in profile.texts or () if _is_mark(text))
         if marks and not self.how.missing:
             known = {value for values in self.values.values() for value in values}
             changes["missing"] = [mark for mark in _USUAL["marks"] if mark not in known]
-        spaced = any(text != text.strip() and _is_mark(text) for one in used for text in one.texts or ())
+        spaced = any(
+            text != text.strip() and _is_mark(text) for profile in used for text in profile.texts or ()
+        )
         changes |= {"trim": True} if self.trim or spaced else {}
         changes |= {"ignore_case": True} if self.ignore_case else {}
         table = _with(self.how, **changes)
@@ -357,12 +364,18 @@ class _Finding:
         matched: dict[str, str] = {}
         for name in self.wanted:
             column = stated[name].column or name if name in stated else name
-            near = [one for one in self.profiles if one.strip().casefold() == column.strip().casefold()]
+            near = [
+                profile
+                for profile in self.profiles
+                if profile.strip().casefold() == column.strip().casefold()
+            ]
             if column in self.profiles or len(near) == 1:
                 matched[name] = column if column in self.profiles else near[0]
         taken = set(matched.values())
         likely = {
-            name: self._likely(name, [one for one in self.profiles.values() if one.name not in taken])
+            name: self._likely(
+                name, [profile for profile in self.profiles.values() if profile.name not in taken]
+            )
             for name in self.wanted
             if name not in matched and name not in stated
         }
@@ -373,11 +386,11 @@ class _Finding:
     def _likely(self, name: str, columns: Sequence[_Profile]) -> list[str]:
         """Return the columns that are named best for an attribute; of several one whose texts are values."""
         words = next((words for words in NAMES if name.casefold() in words), [name.casefold()])
-        ranks = {one.name: max(_alikeness(one.name, word) for word in words) for one in columns}
+        ranks = {column.name: max(_alikeness(column.name, word) for word in words) for column in columns}
         best = max(ranks.values(), default=0)
-        likely = [one for one in columns if best and ranks[one.name] == best]
-        fitting = [one for one in likely if self._fits(name, one)] if len(likely) > 1 else []
-        return [one.name for one in (fitting if len(fitting) == 1 else likely)]
+        likely = [column for column in columns if best and ranks[column.name] == best]
+        fitting = [column for column in likely if self._fits(name, column)] if len(likely) > 1 else []
+        return [column.name for column in (fitting if len(fitting) == 1 else likely)]
 
     def _fits(self, name: str, column: _Profile) -> bool:
         """Whether half of the texts of a column, or more, are areas or values, or words for them."""
@@ -391,11 +404,11 @@ class _Finding:
 
     def _area_share(self, column: _Profile) -> tuple[float, int]:
         """Return the share of rows whose area is known, and the width at which that is most."""
-        best = (column.share(frozenset(one.casefold() for one in self.areas)), 0)
+        best = (column.share(frozenset(area.casefold() for area in self.areas)), 0)
         for width in {len(area) for area in self.areas if area.isdecimal() and area.startswith("0")}:
-            padded = {one.lstrip("0") or "0" for one in self.areas if len(one) == width} | self.areas
+            padded = {area.lstrip("0") or "0" for area in self.areas if len(area) == width} | self.areas
             share = column.share(frozenset(padded))
-            best = max(best, (share, width), key=lambda one: one[0])
+            best = max(best, (share, width), key=lambda pair: pair[0])
         return best
 
     # -- how it is written -----------------------------------------------------------------------------------
@@ -437,7 +450,9 @@ class _Finding:
             texts = [text for text in column.texts or () if not _is_mark(text)]
             tidy = {text: text.strip() for text in texts}
             self.trim |= any(text != tidy[text] and tidy[text].casefold() in known for text in texts)
-            self.ignore_case |= any(one not in exact and one.casefold() in known for one in tidy.values())
+            self.ignore_case |= any(
+                value not in exact and value.casefold() in known for value in tidy.values()
+            )
             return {}
         if is_bands(bands) and column.points + column.commas:
             if doubt := self._doubtful_sign(column) or _doubtful_bands(bands, column):
@@ -471,7 +486,7 @@ class _Finding:
             pairs = [(text, "...") for text in texts]
         if not pairs or len(pairs) > MOST_CODES:
             return ""
-        return f", codes = {{ {', '.join(f'{quoted(one)} = {quoted(other)}' for one, other in pairs)} }}"
+        return f", codes = {{ {', '.join(f'{quoted(code)} = {quoted(other)}' for code, other in pairs)} }}"
 
 
 def changed_column(column: ColumnInput, **changes: object) -> ColumnInput:
@@ -483,7 +498,7 @@ def changed_column(column: ColumnInput, **changes: object) -> ColumnInput:
     every: dict[str, object] = {
         key: getattr(column, key) for key in ("column", "missing", "filled", "leave_out", "width")
     }
-    every |= {"bands": {one.label: one.text for one in column.bands}, "codes": dict(column.codes)}
+    every |= {"bands": {band.label: band.text for band in column.bands}, "codes": dict(column.codes)}
     return ColumnInput(**every | changes)  # type: ignore[arg-type]
 
 
@@ -496,26 +511,26 @@ def _doubtful_bands(bands: Sequence[str], column: _Profile) -> str:
     column AGE has few different numbers, all of them in one band; are they codes or true numbers?
     """
     read = read_bands(bands)
-    found: list[str] = []
+    doubts: list[str] = []
     if column.texts is not None and len(column.values) <= FEW_NUMBERS:
-        found.append("few different numbers")
+        doubts.append("few different numbers")
     if column.numeric_share < 0.5:
-        found.append("texts that are no numbers in most rows")
+        doubts.append("texts that are no numbers in most rows")
     if column.least is not None and column.most is not None:
         if any(
             (one.lower is None or one.lower <= column.least)
             and (one.upper is None or column.most < one.upper)
             for one in read
         ):
-            found.append(f"{'all of them' if found else 'numbers that are all'} in one band")
-        ends = [end for one in read for end in (one.lower, one.upper) if end is not None]
+            doubts.append(f"{'all of them' if doubts else 'numbers that are all'} in one band")
+        ends = [end for band in read for end in (band.lower, band.upper) if end is not None]
         if max(ends) <= OLDEST < column.most:
-            found.append(f"numbers above {OLDEST}, which may be years of birth")
+            doubts.append(f"numbers above {OLDEST}, which may be years of birth")
         if column.least < 0 <= min(ends):
-            found.append("numbers below zero")
-    if not found:
+            doubts.append("numbers below zero")
+    if not doubts:
         return ""
-    return f"column {column.name} has {', '.join(found)}; are they codes or true numbers?"
+    return f"column {column.name} has {', '.join(doubts)}; are they codes or true numbers?"
 
 
 def _alikeness(column: str, word: str) -> int:

@@ -29,7 +29,7 @@ Options = dict[str, Any]
 """Options for ECharts."""
 
 INK, SOFT, RULE, PAPER = "var(--ink)", "var(--chart-soft)", "var(--chart-rule)", "var(--paper)"
-COLOURS = tuple(f"var(--line-{place})" for place in range(5))
+COLOURS = tuple(f"var(--line-{number})" for number in range(5))
 """Colours of the style sheet, which has a light and a dark set; the last is that of the background."""
 
 _WEIGHTS = {Weight.LIGHT: 1.0, Weight.NORMAL: 1.8, Weight.HEAVY: 2.5}
@@ -66,7 +66,7 @@ def chart_of(panel: Panel) -> Options:
     """
     x, y = _axis(panel.x, is_upright=False), _axis(panel.y, is_upright=True)
     drawn = [_series(item, panel) for item in panel.items]
-    names = [str(one["name"]) for one in drawn if "name" in one]
+    names = [str(series["name"]) for series in drawn if "name" in series]
     left = _room(panel.y) if panel.y.names else 20 + y["nameGap"]
     made: Options = {
         "animation": False,
@@ -261,13 +261,13 @@ def _ends(panel: Panel, axis: Axis, *, upright: bool) -> tuple[float, float]:
     return low, axis.high if axis.high is not None else max(seen, default=1.0)
 
 
-def _colour(place: int) -> str:
-    return COLOURS[place if place == QUIET else place % 5]
+def _colour(number: int) -> str:
+    return COLOURS[number if number == QUIET else number % 5]
 
 
-def _stroke(place: int, weight: Weight) -> Options:
-    drawn = dashes(place, weight)
-    return {"type": [round(2 * part) for part in drawn] if drawn else "solid", "color": _colour(place)}
+def _stroke(number: int, weight: Weight) -> Options:
+    drawn = dashes(number, weight)
+    return {"type": [round(2 * part) for part in drawn] if drawn else "solid", "color": _colour(number)}
 
 
 # -- legends, and panels of other kinds ----------------------------------------------------------------------
@@ -357,9 +357,9 @@ def _shaded(panel: Panel, made: Options) -> None:
         for key, start, count in zip(("xAxis", "yAxis"), cells.start, many, strict=True):
             made[key] |= {
                 "type": "category",
-                "data": [tick_text(Axis(), start + place) for place in range(count)],
+                "data": [tick_text(Axis(), start + step) for step in range(count)],
             }
-    seen = [at[2] for one in made["series"] if one["type"] == "heatmap" for at in one["data"]]
+    seen = [at[2] for series in made["series"] if series["type"] == "heatmap" for at in series["data"]]
     low, high = cells.ends or (min(seen, default=0.0), max(seen, default=1.0))
     shades = ["#2166ac", "#f7f7f7", "#b2182b"] if cells.ends else ["#ffffe5", "#fec44f", "#cc4c02"]
     made["visualMap"] = {"show": False, "min": low, "max": high, "inRange": {"color": shades}}

@@ -119,9 +119,9 @@ def typeset(number: str) -> str:
     ('10<sup>−10</sup>', '−1.8841 (−7.2 %)', '3.2 × 10<sup>12</sup>')
     """
     powers = _POWER.sub(
-        lambda found: (
-            (f"{found[1]} × " if found[1] else "")
-            + f"10<sup>{'−' if found[2] == '-' else ''}{found[3]}</sup>"
+        lambda match: (
+            (f"{match[1]} × " if match[1] else "")
+            + f"10<sup>{'−' if match[2] == '-' else ''}{match[3]}</sup>"
         ),
         number,
     )
@@ -227,9 +227,9 @@ class _Writer:
         """A table that scrolls if it is wide; its title is its caption, unless it is the heading."""
         said = ("" if table.title == heading else table.title, table.note)
         caption = ". ".join(text for text in said if text)
-        shown = [place for place, column in enumerate(table.columns) if column.title]
-        columns = [table.columns[place] for place in shown]
-        rows = [[row[place] for place in shown] for row in table.rows]
+        shown = [number for number, column in enumerate(table.columns) if column.title]
+        columns = [table.columns[number] for number in shown]
+        rows = [[row[number] for number in shown] for row in table.rows]
         short = " short" if len(rows) <= SHORT else ""
         if not self.in_notebook:
             yield f'<div class="scroll{short}" tabindex="0" role="group" aria-label="Table">'
@@ -251,13 +251,13 @@ class _Writer:
             yield "</tbody>"
         yield "</table>" if self.in_notebook else "</table></div>"
 
-    def cell(self, column: Column, cell: Cell, place: int) -> str:
+    def cell(self, column: Column, cell: Cell, number: int) -> str:
         """A cell; the first of a row names it, and a share has its bar."""
-        tag = '<th scope="row"' if place == 0 else "<td"
+        tag = '<th scope="row"' if number == 0 else "<td"
         bar = ""
         if column.is_share and isinstance(cell, Quantity) and isinstance(cell.value, int | float | Fraction):
             bar = _bar(float(cell.value))
-        return f"{tag}{self.side(column)}>{html_words(_words(cell))}{bar}</{'td' if place else 'th'}>"
+        return f"{tag}{self.side(column)}>{html_words(_words(cell))}{bar}</{'td' if number else 'th'}>"
 
     def side(self, column: Column) -> str:
         """How a column is aligned."""

@@ -138,8 +138,8 @@ def _tables(account: Account) -> dict[str, ArrowTable]:
         labels.append(case_text(case))
         places.append(different.setdefault(events, len(different)))
     tasks = [(events, epsilons, alphas) for events in different]
-    found = map_cases(_curves, tasks, jobs=account.jobs, progress=account.progress, least=16)
-    stacked = [np.array([one[k] for one in found])[places].ravel() for k in range(4)]
+    curves = map_cases(_curves, tasks, jobs=account.jobs, progress=account.progress, least=16)
+    stacked = [np.array([curve[k] for curve in curves])[places].ravel() for k in range(4)]
     pa, many, tables = arrow(), len(labels), {}
     for file, grid, measured in zip(
         CURVE_COLUMNS, (epsilons, alphas), (stacked[:2], stacked[2:]), strict=True
@@ -175,8 +175,8 @@ def _asked(loss: PrivacyLoss, what: str, name: str, grid: Floats) -> tuple[Float
         values, accuracy = np.full(grid.size, math.nan), np.full(grid.size, math.nan)
         for i, x in enumerate(grid):
             try:
-                one = ask(**{name: float(x)})
-                values[i], accuracy[i] = one, one.accuracy
+                value = ask(**{name: float(x)})
+                values[i], accuracy[i] = value, value.accuracy
             except PrecisionError:
                 continue
         return values, accuracy

@@ -90,14 +90,14 @@ def read_header(
     replaced = set[str]()
     for one in signs:
         with suppress(csv.Error):
-            found = next(_fields([text], one, dialect.quote), [])
+            header = next(_fields([text], one, dialect.quote), [])
             if dialect.header:
-                if is_record(found, dialect.values) and not _are_places(found):
+                if is_record(header, dialect.values) and not _are_places(header):
                     replaced.add(one)
-                found = named_by_place(found, dialect.header)
-            met = find_columns(found, needed=wanted, optional=(), table="", problems=Problems())
-            if (len(met), len(found)) > best:
-                best, names, sign = (len(met), len(found)), found, one
+                header = named_by_place(header, dialect.header)
+            met = find_columns(header, needed=wanted, optional=(), table="", problems=Problems())
+            if (len(met), len(header)) > best:
+                best, names, sign = (len(met), len(header)), header, one
     if any("\n" in name or "\r" in name for name in names):
         raise InputError(f"{path.name} has a column whose name is more than one line; one line is needed")
     if not names:
@@ -142,16 +142,16 @@ def _are_places(names: Sequence[str]) -> bool:
     (True, True, False)
     """
     rest = list(names[1:] if names[:1] == [""] else names)  # an unnamed index comes first
-    return any(rest == [str(start + place) for place in range(len(rest))] for start in (0, 1))
+    return any(rest == [str(start + number) for number in range(len(rest))] for start in (0, 1))
 
 
-def named_by_place(found: Sequence[str], header: Sequence[str]) -> list[str]:
+def named_by_place(names: Sequence[str], header: Sequence[str]) -> list[str]:
     """Name columns in their order; those that have no name there are called by their place.
 
     >>> named_by_place(["X", "Y", "Z"], ["key", "age"])
     ['key', 'age', 'column 3']
     """
-    return [*header[: len(found)], *(f"column {place + 1}" for place in range(len(header), len(found)))]
+    return [*header[: len(names)], *(f"column {number + 1}" for number in range(len(header), len(names)))]
 
 
 def _fields(lines: Iterable[str], sign: str, quote: str, *, strict: bool = False) -> Reader:
@@ -323,8 +323,8 @@ class Delimited:
         before = problems.count
         places = [(self.names.index(name), name, kind) for name, kind in kinds.items() if kind in NUMERIC]
         for begin, fields in self.rows(problems, strict=strict, alike=strict, gaps=strict):
-            for place, name, kind in places if begin >= done else ():
-                if wrong := _number(fields[place], kind, name)[1]:
+            for number, name, kind in places if begin >= done else ():
+                if wrong := _number(fields[number], kind, name)[1]:
                     problems.row(begin, wrong, name)
         if problems.count == before:
             problems.say(

@@ -312,7 +312,7 @@ class _InMemory:
                 )
             frame = pa.table(frame)
         names = frame.column_names if isinstance(frame, pa.Table) else frame.columns
-        return cls(frame, name, [str(one) for one in names])
+        return cls(frame, name, [str(column) for column in names])
 
     def table(self, kinds: Kinds, problems: Problems) -> ArrowTable:
         table = self._columns(kinds, problems)
@@ -353,11 +353,11 @@ class _InMemory:
 def _mixtures(frame: TableSource, kinds: Kinds) -> dict[str, TableSource]:
     """Return columns of pandas with numbers among texts, these as texts too, where that is asked for."""
     mixed = {}
-    for place, (name, kind) in enumerate(kinds.items()):
-        column = frame.iloc[:, place]
+    for number, (name, kind) in enumerate(kinds.items()):
+        column = frame.iloc[:, number]
         if kind != "written" or column.dtype != object:
             continue
-        kinds_of_values = {type(one) for one in column[~column.isna()]}
+        kinds_of_values = {type(value) for value in column[~column.isna()]}
         if len(kinds_of_values) > 1 and str in kinds_of_values:
             mixed[name] = column.map(text_of_number).mask(column.isna(), None)
     return mixed
@@ -503,11 +503,11 @@ def _check_texts(
     """
     pc, good = arrow("compute"), True
     is_empty = {
-        one: np.append(pc.equal(text.values, "").to_numpy(zero_copy_only=False), True)
-        for one, text in texts.items()
+        name: np.append(pc.equal(text.values, "").to_numpy(zero_copy_only=False), True)
+        for name, text in texts.items()
     }
     if lines and all(empty[:-1].any() for empty in is_empty.values()):
-        blank = np.logical_and.reduce([empty[texts[one].codes] for one, empty in is_empty.items()])
+        blank = np.logical_and.reduce([empty[texts[name].codes] for name, empty in is_empty.items()])
         problems.unreadable(blank, EMPTY_LINE, "all")
     for one, text in texts.items():
         bad = pc.match_substring_regex(text.values, r"[\x00-\x1f\x7f]").to_numpy(zero_copy_only=False)

@@ -135,7 +135,7 @@ are not read
 
 def _kind(file: str) -> str:
     name = Path(file).name.lower()
-    plain = next((name.removesuffix(one) for one in PACKED if name.endswith(one)), name)
+    plain = next((name.removesuffix(ending) for ending in PACKED if name.endswith(ending)), name)
     kind = ENDINGS.get(Path(plain).suffix, "")
     return kind if plain == name or kind == "csv" else ""
 
@@ -298,10 +298,10 @@ class _Forward(io.RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer)
-        found = self._next(len(view))
-        view[: len(found)] = found
-        self._at += len(found)
-        return len(found)
+        data = self._next(len(view))
+        view[: len(data)] = data
+        self._at += len(data)
+        return len(data)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         end = whence == os.SEEK_END
@@ -310,10 +310,10 @@ class _Forward(io.RawIOBase):
             self._begin()
             self._at = 0
         while end or self._at < target:
-            found = len(self._next(1 << 20 if end else min(target - self._at, 1 << 20)))
-            if not found:
+            size = len(self._next(1 << 20 if end else min(target - self._at, 1 << 20)))
+            if not size:
                 break
-            self._at += found
+            self._at += size
         return self._at
 
 
@@ -364,8 +364,8 @@ class _Recoded(_Forward):
             text = self._text(part)
             self._line += text.count("\n")
             self._ready = text.encode("utf-8", "surrogatepass")
-        found, self._ready = self._ready[:most], self._ready[most:]
-        return found
+        data, self._ready = self._ready[:most], self._ready[most:]
+        return data
 
     def _text(self, part: bytes) -> str:
         try:

@@ -49,12 +49,12 @@ def hierarchy(
     areas = [read_area(text) for text in given.pop("areas", ())]
     sampled = {name: given.pop(name) for name in ("draws", "seed") if name in given}
     ask = partial(hierarchy_posterior, areas, prior=given.pop("prior", "1/2"), **given)
-    found = ask(siblings=siblings, method=method, **sampled)
+    posterior = ask(siblings=siblings, method=method, **sampled)
     other = None
-    if method == "exact" and found.sibling_error > 0:
+    if method == "exact" and posterior.sibling_error > 0:
         other = ask(siblings="single" if siblings == "exact" else "exact").probability
-    answer = hierarchy_answer(found, other=other)
-    outputs.write({"--csv": lambda: csv_of(counts_table(found)), "--plot": answer.figures["areas"]})
+    answer = hierarchy_answer(posterior, other=other)
+    outputs.write({"--csv": lambda: csv_of(counts_table(posterior)), "--plot": answer.figures["areas"]})
     Screen(json=json, quiet=True).tell(answer)
 
 
@@ -70,7 +70,7 @@ siblings-noisy, given, count
     """
     from discreet.disclosure.areas import Area
 
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for piece in re.split(",(?=[^,=]*=)", text):
         key, sign, value = (part.strip() for part in piece.partition("="))
         key = key.lower().replace("_", "-")
@@ -78,25 +78,25 @@ siblings-noisy, given, count
             raise InputError(f"--area is {text!r}; it must look like name=block,noisy=2,rho=0.0992")
         if key not in KEYS:
             raise InputError(f"an area has no {key!r}; it has {', '.join(KEYS)}")
-        if key in found:
+        if key in values:
             raise InputError(f"--area is {text!r}; it states {key} twice")
-        found[key] = value
+        values[key] = value
 
     def whole(key: str) -> int | None:
-        if key not in found:
+        if key not in values:
             return None
-        value = fraction(found[key], name=f"{key} of an area")
+        value = fraction(values[key], name=f"{key} of an area")
         if value.denominator != 1:
-            raise InputError(f"{key} of an area is {found[key]}; a whole number is needed")
+            raise InputError(f"{key} of an area is {values[key]}; a whole number is needed")
         return int(value)
 
     return Area(
-        name=found.get("name", ""),
+        name=values.get("name", ""),
         noisy=whole("noisy"),
-        variance=found.get("variance"),
-        rho=found.get("rho"),
+        variance=values.get("variance"),
+        rho=values.get("rho"),
         siblings=whole("siblings") or 0,
         siblings_noisy=whole("siblings-noisy"),
-        given_smaller=found.get("given"),
+        given_smaller=values.get("given"),
         count=whole("count"),
     )

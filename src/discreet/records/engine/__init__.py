@@ -121,8 +121,8 @@ class Engine(ABC):
         import ibis  # type: ignore[import-untyped]
 
         counts = [
-            relation.agg(rows=relation.count()).mutate(place=ibis.literal(place, "int32"))
-            for place, relation in enumerate(relations)
+            relation.agg(rows=relation.count()).mutate(place=ibis.literal(number, "int32"))
+            for number, relation in enumerate(relations)
         ]
         sizes: list[int] = self.fetch(ibis.union(*counts), sort=["place"]).column("rows").to_pylist()
         return sizes
@@ -348,16 +348,16 @@ def connect(
     if spark_master is not None and engine != "spark":
         raise InputError("--spark-master is given, but the engine is duckdb; give --engine spark too")
     size = memory_bytes(memory or MEMORY)
-    with lasting_directory() if engine == "spark" else spill_directory() as place:
+    with lasting_directory() if engine == "spark" else spill_directory() as folder:
         opened: Engine
         # a signal may interrupt any query to DuckDB, including those that Ibis sends
         with _translated() if engine == "duckdb" and find_spec("duckdb") else nullcontext():
             if engine == "duckdb":
-                opened = DuckDB(place, memory=size, threads=threads)
+                opened = DuckDB(folder, memory=size, threads=threads)
             else:
                 from discreet.records.engine.spark import Spark
 
-                opened = Spark(place, memory=size, threads=threads, master=spark_master)
+                opened = Spark(folder, memory=size, threads=threads, master=spark_master)
             try:
                 yield opened
             finally:
@@ -399,23 +399,23 @@ def spill_directory() -> Iterator[Path]:
     False
     """
     root = Path(tempfile.gettempdir())
-    place = root / f"{PREFIX}{secrets.token_hex(8)}"
+    folder = root / f"{PREFIX}{secrets.token_hex(8)}"
     lock: list[int] = []
 
     def remove() -> None:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         while lock:
-            unlock(place, lock.pop())
+            unlock(folder, lock.pop())
 
     with surely(remove):
         try:
             with locked(root):  # no other process may remove this one before it has its lock
                 remove_abandoned(root)
-                place.mkdir(0o700)
-                lock += [held for held in [try_lock(place)] if held is not None]
+                folder.mkdir(0o700)
+                lock += [held for held in [try_lock(folder)] if held is not None]
         except OSError as error:
             raise InputError(f"no temporary directory can be made in {root}: {error.strerror}") from None
-        yield place
+        yield folder
 
 
 @contextmanager
@@ -428,14 +428,14 @@ def lasting_directory() -> Iterator[Path]:
     ...     first == second
     True
     """
-    place = _of_this_process()
-    _users.append(place)
+    folder = _of_this_process()
+    _users.append(folder)
     try:
-        yield place
+        yield folder
     finally:
-        _users.remove(place)
+        _users.remove(folder)
         if not _users:
-            for path in place.iterdir():
+            for path in folder.iterdir():
                 if path.is_dir():
                     shutil.rmtree(path, ignore_errors=True)
                 else:
@@ -455,8 +455,8 @@ def _of_this_process() -> Path:
 def remove_abandoned(root: Path) -> None:
     """Remove spill directories whose process has ended, which releases the lock of the directory."""
     with suppress(OSError):
-        for place in root.glob(f"{PREFIX}*"):
-            if place.is_symlink() or belongs_to_another(place.stat()):
+        for folder in root.glob(f"{PREFIX}*"):
+            if folder.is_symlink() or belongs_to_another(folder.stat()):
                 continue
             with suppress(OSError):
-                remove_if_dead(place)
+                remove_if_dead(folder)

@@ -57,7 +57,7 @@ class Spark(Engine):
     name = "spark"
     quote = "`"
 
-    def __init__(self, place: Path, *, memory: int, threads: int | None, master: str | None) -> None:
+    def __init__(self, folder: Path, *, memory: int, threads: int | None, master: str | None) -> None:
         need_java()
         try:
             import ibis  # type: ignore[import-untyped]
@@ -69,10 +69,10 @@ class Spark(Engine):
 
         self._own = SparkSession.getActiveSession() is None
         cores = threads or usable_cpus()
-        self._session = _start(place, master or f"local[{cores}]", memory, cores)
+        self._session = _start(folder, master or f"local[{cores}]", memory, cores)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            super().__init__(ibis.pyspark.connect(self._session), place)
+            super().__init__(ibis.pyspark.connect(self._session), folder)
         self._kept: dict[str, Any] = {}
 
     def upload(self, table: ArrowTable) -> Relation:
@@ -161,14 +161,14 @@ def need_java() -> None:
         raise EngineError(f"Spark needs Java 17, and {where}; install it, or use --engine duckdb")
 
 
-def _start(place: Path, master: str, memory: int, cores: int) -> Any:
+def _start(folder: Path, master: str, memory: int, cores: int) -> Any:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     settings = {
         "spark.driver.memory": f"{memory // 2**20}m",
-        "spark.local.dir": str(place),
-        "spark.sql.warehouse.dir": str(place / "warehouse"),
+        "spark.local.dir": str(folder),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
@@ -185,7 +185,7 @@ def _start(place: Path, master: str, memory: int, cores: int) -> Any:
     conf = SparkConf().setAppName("discreet").setMaster(master).setAll(list(settings.items()))
     own, opened = SparkSession.getActiveSession() is None, list[SparkContext]()
     try:
-        with _java(place, conf):
+        with _java(folder, conf):
             # started from this thread, Spark would handle Ctrl-C itself
             _aside(lambda: opened.append(SparkContext.getOrCreate(conf)))
             session = SparkSession.builder.config(conf=conf).getOrCreate()
