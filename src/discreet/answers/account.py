@@ -100,7 +100,9 @@ def account_answer(table: PrivacyTable, *, drawn: Sampled | None = None) -> Answ
     title = " and ".join(heading(release) for release in releases) or account.name
     names = " ".join(release.name for release in releases)
     command = f"discreet account {names}" if names else ""
-    tables = {name: one for name, one in zip(("results", "deltas"), results, strict=True) if one.rows}
+    tables = {
+        name: result for name, result in zip(("results", "deltas"), results, strict=True) if result.rows
+    }
     picture = partial(_curve_picture, table, drawn)
     pictures = {"curves": picture, "profile": partial(picture, 0), "tradeoff": partial(picture, 1)}
     figures, others = ({"curves": picture}, {}) if drawn else ({}, pictures)
@@ -264,16 +266,24 @@ def _relations(table: PrivacyTable) -> AnswerTable:
         Column(key="epsilons"),
     )
     rows = []
-    for one in table.relations:
+    for relation_cost in table.relations:
         epsilons = [
-            Claimed.by(one.claim, epsilon) if math.isfinite(epsilon) else INFINITE for epsilon in one.epsilons
+            Claimed.by(relation_cost.claim, epsilon) if math.isfinite(epsilon) else INFINITE
+            for epsilon in relation_cost.epsilons
         ]
-        finite = [epsilon if math.isfinite(epsilon) else None for epsilon in one.epsilons]
+        finite = [epsilon if math.isfinite(epsilon) else None for epsilon in relation_cost.epsilons]
         rho: tuple[Cell, Cell] = ("none", None)
-        if one.rho is not None:
-            rho = Quantity(float(one.rho)), Quantity(one.rho, Style.FRACTION)
+        if relation_cost.rho is not None:
+            rho = Quantity(float(relation_cost.rho)), Quantity(relation_cost.rho, Style.FRACTION)
         rows.append(
-            (words[one.neighbours, one.households], one.neighbours, one.households, *rho, *epsilons, finite)
+            (
+                words[relation_cost.neighbours, relation_cost.households],
+                relation_cost.neighbours,
+                relation_cost.households,
+                *rho,
+                *epsilons,
+                finite,
+            )
         )
     return AnswerTable(columns, tuple(rows))
 
@@ -462,19 +472,19 @@ def _two_columns(both: TwoReleases) -> AnswerTable:
         *(Column(key=key) for key in ("a", "b", "difference")),
     )
     lines = []
-    for one, two in both.rows:
-        gap = two.epsilon - one.epsilon
+    for first, second in both.rows:
+        gap = second.epsilon - first.epsilon
         lines.append(
             (
-                _given(one.delta),
-                _quantity(both.a, one, "epsilon"),
-                _quantity(both.b, two, "epsilon"),
-                Quantity(gap, Style.CHANGE, accuracy=one.accuracy + two.accuracy),
-                Quantity(one.zcdp),
-                Quantity(two.zcdp),
+                _given(first.delta),
+                _quantity(both.a, first, "epsilon"),
+                _quantity(both.b, second, "epsilon"),
+                Quantity(gap, Style.CHANGE, accuracy=first.accuracy + second.accuracy),
+                Quantity(first.zcdp),
+                Quantity(second.zcdp),
                 *(
                     {"epsilon": Quantity(row.epsilon), "zcdp_epsilon": Quantity(row.zcdp), "worst": row.worst}
-                    for row in (one, two)
+                    for row in (first, second)
                 ),
                 gap if math.isfinite(gap) else None,
             )
@@ -553,7 +563,7 @@ def different_promises(
 
 def _verdict(both: TwoReleases) -> str | Sentence:
     """Say which of the two promises more."""
-    signs = {larger_of(one.epsilon, two.epsilon) for one, two in both.rows}
+    signs = {larger_of(first.epsilon, second.epsilon) for first, second in both.rows}
     if signs == {0}:
         return "Both have the same epsilon at every delta shown, to the digits shown."
     if {1, -1} <= signs:
@@ -588,8 +598,8 @@ def _verdict(both: TwoReleases) -> str | Sentence:
 
 def _without_end(both: TwoReleases, delta: float) -> Sentence:
     """Say which of the two has no epsilon at a delta."""
-    one, two = next(pair for pair in both.rows if pair[0].delta == delta)
-    lacking, other = ("A", two) if not math.isfinite(one.epsilon) else ("B", one)
+    first, second = next(pair for pair in both.rows if pair[0].delta == delta)
+    lacking, other = ("A", second) if not math.isfinite(first.epsilon) else ("B", first)
     name = "B" if lacking == "A" else "A"
     return sentence(
         "At delta {delta} no epsilon holds for {lacking}: with a larger probability an outcome tells two "
@@ -679,9 +689,9 @@ def compared(account: Account) -> str:
     >>> compared(account(load("dhc-2020"))), compared(account(load("dhc-2022-08-25")))
     ('946 pairs of paths compared', 'One path')
     """
-    one, many = ("One pair of paths", "pairs of paths")
+    single, many = ("One pair of paths", "pairs of paths")
     if isinstance(account.main[0], tuple):
-        one, many = ("One combination of paths", "combinations of paths")
+        single, many = ("One combination of paths", "combinations of paths")
     elif account.neighbours == "unbounded":
-        one, many = ("One path", "paths")
-    return one if account.pairs == 1 else f"{account.pairs} {many} compared"
+        single, many = ("One path", "paths")
+    return single if account.pairs == 1 else f"{account.pairs} {many} compared"

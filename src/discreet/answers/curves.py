@@ -80,11 +80,11 @@ def comparison_picture(first: Sampled, second: Sampled) -> Picture:
     ['dhc-2022-08-25, exact', 'dhc-2022-08-25, zCDP']
     """
     lines: list[Drawn] = []
-    for one, place in ((first, 0), (second, 2)):
-        name = short(one.name, 40)
-        lines.append((one, Line((), f"{name}, {one.label}", place, Weight.HEAVY)))
-        if one.zcdp is not None:
-            lines.append((one.zcdp, Line((), f"{name}, zCDP", place, Weight.LIGHT)))
+    for curve, colour in ((first, 0), (second, 2)):
+        name = short(curve.name, 40)
+        lines.append((curve, Line((), f"{name}, {curve.label}", colour, Weight.HEAVY)))
+        if curve.zcdp is not None:
+            lines.append((curve.zcdp, Line((), f"{name}, zCDP", colour, Weight.LIGHT)))
     return Picture(curve_panels(lines), short(f"{first.name} and {second.name}", 90), size=(7.2, 3.9))
 
 
@@ -96,7 +96,7 @@ def both_curves(first: Account, second: Account) -> Picture:
     >>> len(both_curves(one, one).panels[0].items)
     4
     """
-    return comparison_picture(*(sampled(one, usual_zcdp(one)) for one in (first, second)))
+    return comparison_picture(*(sampled(account, usual_zcdp(account)) for account in (first, second)))
 
 
 def decision_picture(
@@ -198,10 +198,14 @@ def curve_panels(
     >>> [panel.title for panel in curve_panels([(one, Line((), "exact")), (rho, Line((), "zCDP", 1))])]
     ['Privacy profile', 'Trade-off curve']
     """
-    exact = [one for one, _ in lines if isinstance(one, Sampled)]
-    left = [replace(line, points=_profile_points(one, *exact)) for one, line in lines]
+    exact = [line for line, _ in lines if isinstance(line, Sampled)]
+    left = [replace(line, points=_profile_points(comparison, *exact)) for comparison, line in lines]
     # profiles of one rho differ by their conversion; its trade-off curve is one, and drawn once
-    right = [replace(line, points=_tradeoff_points(one)) for one, line in lines if type(one) is not TightZCDP]
+    right = [
+        replace(line, points=_tradeoff_points(comparison))
+        for comparison, line in lines
+        if type(comparison) is not TightZCDP
+    ]
     return (
         profile_panel(left, at=at, high=_last(*exact)),
         tradeoff_panel(right, is_blind_shown=is_blind_shown),
@@ -210,7 +214,7 @@ def curve_panels(
 
 def _last(*drawn: Sampled) -> float:
     """The epsilon at which a picture of these ends."""
-    return max(float(one.profile.epsilon[-1]) for one in drawn)
+    return max(float(curve.profile.epsilon[-1]) for curve in drawn)
 
 
 def _profile_points(curve: Comparison | Sampled, *beside: Sampled) -> Points:
@@ -222,8 +226,8 @@ def _profile_points(curve: Comparison | Sampled, *beside: Sampled) -> Points:
 
 
 def _tradeoff_points(curve: Comparison | Sampled) -> Points:
-    found = curve.tradeoff if isinstance(curve, Sampled) else sample_tradeoff(curve, curve_alphas())
-    return points(found.alpha, found.beta)
+    trade_off_curve = curve.tradeoff if isinstance(curve, Sampled) else sample_tradeoff(curve, curve_alphas())
+    return points(trade_off_curve.alpha, trade_off_curve.beta)
 
 
 def short(name: str, most: int) -> str:

@@ -201,8 +201,8 @@ def _check_levels(listing: Listing, release: Release) -> None:
     listing.report(gap, "a missing level: the parent is not of the level just above", "parent")
     text = f"a missing level: an area above the lowest level, {release.levels[-1].name}, has no children"
     listing.report(leaf & (low < len(order) - 1), text, "level")
-    for place, level in enumerate(release.levels):
-        here = (top <= place) & (place <= low)
+    for index, level in enumerate(release.levels):
+        here = (top <= index) & (index <= low)
         if level.areas is not None and (many := int(here.sum())) > level.areas:
             text = f"the release states areas = {level.areas} for level {level.name}, and there are {many}"
             listing.report(here, text, "level")
@@ -219,7 +219,7 @@ def _check_paths(tree: Tree, listing: Listing, rank: Integers, release: Release)
         chain[part] = len(chains) + inverse
         for before, level in zip(*np.divmod(distinct, len(tree.levels)), strict=True):
             chains.append((*chains[before], tree.levels[level]))
-    bad = tree.leaf & ~np.array([one in paths for one in chains])[chain[:-1]]
+    bad = tree.leaf & ~np.array([levels in paths for levels in chains])[chain[:-1]]
     if bad.any():
         example = ", ".join(chains[int(chain[np.argmax(bad)])])
         text = f"an area lies on the path {example}, which the release does not have"

@@ -59,7 +59,9 @@ def check_steps(table: ReadTable, steps: Steps) -> None:
         return
     said, queries = [_worth(text) for text in column.values.to_pylist()], table.words["query"]
     due = [steps.get(query, Fraction(1)) for query in queries.values.to_pylist()]
-    good = np.array([[one == wanted for one in [*said, None]] for wanted in [*due, Fraction(0)]], dtype=bool)
+    good = np.array(
+        [[stated == wanted for stated in [*said, None]] for wanted in [*due, Fraction(0)]], dtype=bool
+    )
     wrong = ~good[queries.codes, column.codes]
     table.problems.rows(wrong, "the unit is not the one that the release states for the query", IN_UNITS_OF)
 

@@ -99,9 +99,9 @@ def _check_target(given: dict[str, console.Given], risk: list[str] | None) -> No
     }
     named = [name for name, is_given in targets.items() if is_given]
     if len(named) != 1:
-        found = " and ".join(named) + " are given" if named else "none is given"
+        problem = " and ".join(named) + " are given" if named else "none is given"
         raise InputError(
-            f"one target is needed: --epsilon E, --zcdp, --moe LEVEL=M,... or --risk LIMIT; {found}"
+            f"one target is needed: --epsilon E, --zcdp, --moe LEVEL=M,... or --risk LIMIT; {problem}"
         )
     if risk and (extra := [f"--{name}" for name in _NOT_WITH_RISK if given.get(name)]):
         names = " and no ".join(extra).replace("--objective", "--for")

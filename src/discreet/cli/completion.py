@@ -127,10 +127,10 @@ def _presets() -> list[str]:
 
 def _levels() -> dict[str, str]:
     """The names of the levels of each preset, with `|` between them, by the presets that have them."""
-    found: dict[str, list[str]] = {}
+    by_release: dict[str, list[str]] = {}
     for name in _presets():
-        found.setdefault("|".join(level.name for level in load_preset(name).levels), []).append(name)
-    return {"|".join(names): levels for levels, names in found.items()}
+        by_release.setdefault("|".join(level.name for level in load_preset(name).levels), []).append(name)
+    return {"|".join(names): levels for levels, names in by_release.items()}
 
 
 AWK = r"""awk '/^[ \t]*\[\[levels\]\]/ { inside = 1; next } /^[ \t]*\[/ { inside = 0 }
@@ -356,18 +356,18 @@ def zsh_script(commands: Sequence[Completed]) -> str:
         return " ".join(_quoted(f"{name}:{help}") for name, help in pairs)
 
     items, options, kinds, places = [], [], [], []
-    for one in commands:
+    for entry in commands:
         inner = [
-            (name, helps[f"{one.words} {name}".strip()])
-            for name in one.places.split()
-            if f"{one.words} {name}".strip() in helps
+            (name, helps[f"{entry.words} {name}".strip()])
+            for name in entry.places.split()
+            if f"{entry.words} {name}".strip() in helps
         ]
         if inner:
-            items.append(f"""        "{one.words}") print -l -- {told(inner)} ;;""")
-        places.append((f'"{one.words}"', "commands" if inner else one.places))
-        listed = told([(name, help) for name, _, help in one.options])
-        options.append(f"""        "{one.words}") print -l -- {listed} ;;""")
-        kinds += [(f'"{one.words} {name}"', kind) for name, kind, _ in one.options if kind != FLAG]
+            items.append(f"""        "{entry.words}") print -l -- {told(inner)} ;;""")
+        places.append((f'"{entry.words}"', "commands" if inner else entry.places))
+        listed = told([(name, help) for name, _, help in entry.options])
+        options.append(f"""        "{entry.words}") print -l -- {listed} ;;""")
+        kinds += [(f'"{entry.words} {name}"', kind) for name, kind, _ in entry.options if kind != FLAG]
     return _filled(
         _ZSH,
         items="\n".join(items),
@@ -429,14 +429,14 @@ def fish_script(commands: Sequence[Completed]) -> str:
     """
     helps = {command.words: command.help for command in commands}
     lines = []
-    for one in commands:
-        at = f"complete -c discreet -n '__discreet_at \"{one.words}\"'"
-        inner = [name for name in one.places.split() if f"{one.words} {name}".strip() in helps]
+    for entry in commands:
+        at = f"complete -c discreet -n '__discreet_at \"{entry.words}\"'"
+        inner = [name for name in entry.places.split() if f"{entry.words} {name}".strip() in helps]
         for name in inner:
-            lines.append(f"{at} -a {name} -d {_fish(helps[f'{one.words} {name}'.strip()])}")
-        if not inner and one.places != FREE:
-            lines.append(f"{at}{_fish_values(one.places)}")
-        for name, kind, help in one.options:
+            lines.append(f"{at} -a {name} -d {_fish(helps[f'{entry.words} {name}'.strip()])}")
+        if not inner and entry.places != FREE:
+            lines.append(f"{at}{_fish_values(entry.places)}")
+        for name, kind, help in entry.options:
             lines.append(
                 f"{at} -l {name.removeprefix('--')}{_fish_values(kind, needed=True)} -d {_fish(help)}"
             )

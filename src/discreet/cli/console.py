@@ -518,7 +518,7 @@ class Outputs:
         from discreet.budget.presets import IN_A_FOLDER
 
         sources = [Path(source), *(Path(source, name) for name in IN_A_FOLDER)] if source else []
-        if path.resolve() in [one.resolve() for one in sources]:
+        if path.resolve() in [read.resolve() for read in sources]:
             raise InputError(f"{option} is {path}, the release that is read; choose another name")
         self.planned[option] = check_writable(path)
 

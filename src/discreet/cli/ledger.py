@@ -87,8 +87,8 @@ def new(path: File, /, *, json: console.Json = False, **given: console.Given) ->
     text = f"{path}: a new ledger without totals: nothing limits what runs spend."
     if ledger.totals:
         text = f"{path}: a new ledger. All runs together may spend at most"
-    said: list[Part] = [text, *(Paragraph(f"  on one {one}") for one in ledger.totals)]
-    _tell(path, {"totals": [one.document() for one in ledger.totals]}, said, json=json)
+    said: list[Part] = [text, *(Paragraph(f"  on one {declared}") for declared in ledger.totals)]
+    _tell(path, {"totals": [declared.document() for declared in ledger.totals]}, said, json=json)
 
 
 @total_app.default

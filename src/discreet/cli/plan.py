@@ -73,7 +73,7 @@ def _children(levels: list[str], children: list[float] | Tree | None) -> list[fl
     """Return the children of an area on average; a plan is made for a uniform tree."""
     if children is None or isinstance(children, list):
         return children
-    spans = [[levels.index(one) for one in name.split("+")] for name in children.levels]
+    spans = [[levels.index(part) for part in name.split("+")] for name in children.levels]
     units = [
         sum(int((children.kind == code).sum()) for code, span in enumerate(spans) if number in span)
         for number in range(len(levels))

@@ -19,8 +19,8 @@ def _refinement(size: int, splits: Sequence[Groups]) -> Groups:
     label = np.zeros(size, dtype=np.int64)
     for groups in splits:
         own = np.full(size, -1, dtype=np.int64)
-        for place, group in enumerate(groups):
-            own[list(group)] = place
+        for position, group in enumerate(groups):
+            own[list(group)] = position
         label = np.unique(label * (size + 2) + own, return_inverse=True)[1].ravel()
     return tuple(tuple(np.flatnonzero(label == number).tolist()) for number in range(int(label.max()) + 1))
 
@@ -66,7 +66,7 @@ class Basis:
         """
         basis = cls(1, [])
         basis.vectors = np.eye(size)
-        basis.parts = tuple(slice(place, place + 1) for place in range(size))
+        basis.parts = tuple(slice(number, number + 1) for number in range(size))
         return basis
 
     def width(self, part: int) -> int:
@@ -80,9 +80,9 @@ ALONE = "alone"
 
 def _treatment(group: tuple[int, ...], split: Groups) -> str | int | None:
     """Return ALONE if a group is also a group of the split, else the index of the group it is in, or None."""
-    for place, members in enumerate(split):
+    for number, members in enumerate(split):
         if group[0] in members:
-            return ALONE if len(members) == len(group) else place
+            return ALONE if len(members) == len(group) else number
     return None
 
 

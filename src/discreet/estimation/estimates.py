@@ -139,9 +139,9 @@ class Measurements:
         _, first, fine = np.unique(kind, return_index=True, return_inverse=True)
         has = {query: np.isin(first, units) for query, (units, _) in self.exact.items()}
         told = []
-        for place, unit in enumerate(first.tolist()):
+        for number, unit in enumerate(first.tolist()):
             laws = [law for source in self.sources for law in source.laws[self.tree.kind[unit]].items()]
-            told.append(KnownOfUnits(tuple(laws), tuple(query for query in names if has[query][place])))
+            told.append(KnownOfUnits(tuple(laws), tuple(query for query in names if has[query][number])))
         return tuple(told), replace(self.tree, kind=fine.ravel())
 
 
@@ -190,7 +190,7 @@ class Estimates:
         if not self.given.pieces:
             return
         largest = max(component.size for component in self.model.components)
-        numbers = max(self.shape.size, kinds) * sum(one.size**2 for one in self.model.components)
+        numbers = max(self.shape.size, kinds) * sum(component.size**2 for component in self.model.components)
         if largest > MOST_TOGETHER or numbers > MOST_SOLVED:
             raise InputError(
                 f"the variances differ within queries, so {largest} cells must be solved together in each of "
@@ -216,15 +216,15 @@ class Estimates:
     ) -> Estimates:
         """Return the covariances of estimates before anything is measured; `node` is that of each unit in
         the folded tree `shape`, which may have units that `given.tree` leaves out."""
-        found = cls.__new__(cls)
-        found.model, found.given, found.tree = model, given, given.tree
-        found.shape, found.node = shape, node
-        found._kind_given = np.arange(len(told))
-        found.solutions = model.solve(shape, told)
-        found.view = View(model, shape, told, found.solutions)
-        found.width = sum(component.size * component.copies for component in model.components)
-        found.in_order, found.cut, found._passes = True, given.size, []
-        return found
+        estimates = cls.__new__(cls)
+        estimates.model, estimates.given, estimates.tree = model, given, given.tree
+        estimates.shape, estimates.node = shape, node
+        estimates._kind_given = np.arange(len(told))
+        estimates.solutions = model.solve(shape, told)
+        estimates.view = View(model, shape, told, estimates.solutions)
+        estimates.width = sum(component.size * component.copies for component in model.components)
+        estimates.in_order, estimates.cut, estimates._passes = True, given.size, []
+        return estimates
 
     def redrawn(
         self,
@@ -247,8 +247,8 @@ class Estimates:
         other.__dict__.pop("lowest", None)
         own = other._own(slice(0, len(units)), other.tree.kind, np.arange(len(units)))
         other._passes = [
-            Passes(solution, other.tree, other.node, beliefs, None if below is None else below[place])
-            for place, (solution, beliefs) in enumerate(zip(self.solutions, own, strict=True))
+            Passes(solution, other.tree, other.node, beliefs, None if below is None else below[number])
+            for number, (solution, beliefs) in enumerate(zip(self.solutions, own, strict=True))
         ]
         return other
 
@@ -300,8 +300,8 @@ class Estimates:
                 total[parents[begin]] = np.add.reduceat(part, begin, axis=0)
                 below.append(total)
         return [
-            Passes(solution, self.tree, self.node, beliefs, None if below is None else below[place])
-            for place, (solution, beliefs) in enumerate(zip(self.solutions, own, strict=True))
+            Passes(solution, self.tree, self.node, beliefs, None if below is None else below[number])
+            for number, (solution, beliefs) in enumerate(zip(self.solutions, own, strict=True))
         ]
 
     def _shared(self, workers: SharedWork, units: slice, kind: Integers, family: Integers) -> ByComponent:
@@ -318,15 +318,15 @@ class Estimates:
             mine = family[part.start - units.start : part.stop - units.start]
             first = int(mine.min())
             own = self._own(part, kind[first : int(mine.max()) + 1], mine - first)
-            return {str(place): beliefs.ravel() for place, beliefs in enumerate(own)}
+            return {str(number): beliefs.ravel() for number, beliefs in enumerate(own)}
 
         total = [
             np.zeros((len(kind), component.size, component.copies)) for component in self.model.components
         ]
         for part, sums in zip(parts, workers.map(subtree, parts), strict=True):
             first = int(family[part.start - units.start : part.stop - units.start].min())
-            for place, into in enumerate(total):
-                rows = sums[str(place)].reshape(-1, *into.shape[1:])
+            for index, into in enumerate(total):
+                rows = sums[str(index)].reshape(-1, *into.shape[1:])
                 into[first : first + len(rows)] += rows
         return total
 
@@ -360,8 +360,8 @@ class Estimates:
                 self._add(sums, query, row[who[inside] - units.start], values[inside], many)
                 self._project(t, query, sums[query])
         return [
-            solution.own(kind, data, None if t is None else t[place])
-            for place, (solution, data) in enumerate(zip(self.solutions, h, strict=True))
+            solution.own(kind, data, None if t is None else t[number])
+            for number, (solution, data) in enumerate(zip(self.solutions, h, strict=True))
         ]
 
     @staticmethod
@@ -413,10 +413,10 @@ class Estimates:
                 mine = some[(who[some] >= wide.start) & (who[some] < wide.stop)]
                 if mine.size:
                     self._below(wide, who[mine], mine, x, seen)
-        found = UnitEstimates(self, who, x)
+        here = UnitEstimates(self, who, x)
         if residuals is not None:
-            found.add_residuals(seen or (), residuals)
-        return found
+            here.add_residuals(seen or (), residuals)
+        return here
 
     def _below(
         self, units: slice, who: Integers, rows: Integers, into: ByComponent, seen: list[Seen] | None
@@ -771,7 +771,7 @@ MOST_RATIOS = 500
 
 
 def ratio_interval(
-    one: Floats, two: Floats, variances: tuple[Floats, Floats, Floats], factor: Floats
+    first: Floats, second: Floats, variances: tuple[Floats, Floats, Floats], factor: Floats
 ) -> tuple[Floats, Floats]:
     """Return the ends of Fieller's interval for the ratios one / two; nan where it is unbounded.
 
@@ -785,9 +785,9 @@ def ratio_interval(
     [0.0802, 0.1202]
     """
     z2 = factor**2
-    a = two**2 - z2 * variances[1]
-    b = one * two - z2 * variances[2]
-    c = one**2 - z2 * variances[0]
+    a = second**2 - z2 * variances[1]
+    b = first * second - z2 * variances[2]
+    c = first**2 - z2 * variances[0]
     with np.errstate(invalid="ignore", divide="ignore"):
         root = np.sqrt(np.maximum(b * b - a * c, 0.0))
         bounded = a > 0.0

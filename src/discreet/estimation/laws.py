@@ -108,9 +108,9 @@ class Terms:
     def of(cls, parts: Sequence[Part]) -> Terms:
         """Collect entries given as rows, weights, their law and multiplicities."""
         laws = tuple(dict.fromkeys(law for _, _, law, _ in parts))
-        place = {law: code for code, law in enumerate(laws)}
+        position_of = {law: code for code, law in enumerate(laws)}
         columns = [
-            (rows, np.abs(weights), np.full(len(rows), place[law]), np.broadcast_to(times, rows.shape))
+            (rows, np.abs(weights), np.full(len(rows), position_of[law]), np.broadcast_to(times, rows.shape))
             for rows, weights, law, times in parts
         ] or [(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0))]
         row, weight, code, times = (np.concatenate(column) for column in zip(*columns, strict=True))
@@ -197,11 +197,11 @@ class Errors:
                 normal += np.bincount(terms.row, weights=shares * mine, minlength=rows)
                 terms = terms.some(np.flatnonzero(~mine))
                 law, relative, square = terms.law, relative[~mine], square[~mine]
-            place = terms.row * BINS + _bin(relative)
-            smooth += np.bincount(place, weights=square * known.smooth[law], minlength=rows * BINS)
+            position = terms.row * BINS + _bin(relative)
+            smooth += np.bincount(position, weights=square * known.smooth[law], minlength=rows * BINS)
             fourth = square * relative**2 * known.fourth[law]
             if known.fourth.any():
-                peaks += np.bincount(place, weights=fourth, minlength=rows * BINS)
+                peaks += np.bincount(position, weights=fourth, minlength=rows * BINS)
             kept.append(terms.some(np.flatnonzero((relative > NEGLIGIBLE) | (fourth > PEAKED**2))))
         rest = np.where((whole < 1 - 1e-9) & (self._size > 0), 1 - whole, 0.0)
         bound = np.full(rows, NEGLIGIBLE) if unlisted is None else unlisted * scale
@@ -329,9 +329,9 @@ class Errors:
             at = rows[some]
             t = step[some, None] * np.arange(1, wide + 1)
             logs = -0.5 * (fine[at, None] * t) ** 2
-            for place in range(int(np.max(begin[at + 1] - begin[at]))):
-                mine = np.flatnonzero(begin[at] + place < begin[at + 1])
-                entry = begin[at[mine]] + place
+            for number in range(int(np.max(begin[at + 1] - begin[at]))):
+                mine = np.flatnonzero(begin[at] + number < begin[at + 1])
+                entry = begin[at[mine]] + number
                 for law in np.unique(terms.law[entry]).tolist():
                     of = terms.law[entry] == law
                     angle = terms.weight[entry[of], None] * t[mine[of]]

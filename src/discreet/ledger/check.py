@@ -118,7 +118,7 @@ def check_ledger(
         what = f"signed with the key {ledger.key[:16]}" if ledger.key else "not signed"
         findings.problems.append(f"it is {what}, but the key {key.strip()[:16]} was asked for")
     elif key is not None and len(ledger.keys) > 1:
-        earlier = ", ".join(one[:16] for one in ledger.keys[:-1])
+        earlier = ", ".join(old[:16] for old in ledger.keys[:-1])
         findings.remarks.append(
             f"its key was handed over by an earlier one ({earlier}): whoever has that could have rewritten "
             "what came before"

@@ -61,7 +61,7 @@ def ledger_release(
     if not known or unit is None:
         unit = _only({entry.release.unit for entry in ledger.entries if entry.counted}, "unit", path)
     units = list(dict.fromkeys(unit.split("+")))
-    if missing := [repr(one) for one in units if one not in known]:
+    if missing := [repr(text) for text in units if text not in known]:
         raise InputError(
             f"the ledger {path} has no run about the unit {' or '.join(missing)}; its runs are about "
             f"{', '.join(sorted(known))}. What they cost together, `discreet ledger show {path}` says"
@@ -150,7 +150,7 @@ def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Exa
     0.0
     """
     delta = read_delta(delta, zero=True)
-    known = {*ledger.units, *(one for total in ledger.totals for one in total.units)}
+    known = {*ledger.units, *(one_unit for total in ledger.totals for one_unit in total.units)}
     if ledger.units and (missing := [repr(part) for part in unit.split("+") if part not in known]):
         raise InputError(
             f"the ledger has no run and no total about the unit {' or '.join(missing)}; it knows "

@@ -28,7 +28,7 @@ def folders_of(*sources: object) -> tuple[Path, ...]:
     PosixPath('no-such-folder')
     """
     kept: dict[Path, Path] = {}
-    for folder in [one for source in sources for one in _folders(source)]:
+    for folder in [path for source in sources for path in _folders(source)]:
         kept.setdefault(Path(os.path.realpath(folder)), folder)
     return tuple(kept.values())
 
@@ -67,8 +67,8 @@ def with_parents(folders: tuple[Path, ...]) -> tuple[Path, ...]:
     >>> with_parents((Path("/no/such"),))
     (PosixPath('/no/such'), PosixPath('/no'), PosixPath('/'))
     """
-    found: dict[Path, None] = {}
+    every: dict[Path, None] = {}
     for folder in folders:
         for name in (Path(os.path.abspath(folder)), Path(os.path.realpath(folder))):
-            found |= dict.fromkeys([name, *name.parents])
-    return tuple(found)
+            every |= dict.fromkeys([name, *name.parents])
+    return tuple(every)

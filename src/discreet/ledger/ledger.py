@@ -266,8 +266,9 @@ class Ledger(Summarised):
         release = entry.release
         if self.totals and not any(release.unit in total.units for total in self.totals):
             raise InputError(
-                f"{where} declares totals for {', '.join(one.unit for one in self.totals)}, but none for "
-                f"{release.unit}, which release {release.name!r} is about; declare one, or use another ledger"
+                f"{where} declares totals for {', '.join(stated.unit for stated in self.totals)}, but none "
+                f"for {release.unit}, which release {release.name!r} is about; declare one, or use another "
+                "ledger"
             )
         for total in self.totals:
             if wrong := self.shortfall(total, entry, where=where):
@@ -277,13 +278,13 @@ class Ledger(Summarised):
         """Raise if a run would release an input again that was released before; a rehearsal may."""
         if not entry.counted:
             return
-        for number, one in enumerate(self.entries, start=1):
-            if one.counted and not _confidential(one).isdisjoint(_confidential(entry)):
+        for number, earlier in enumerate(self.entries, start=1):
+            if earlier.counted and not _confidential(earlier).isdisjoint(_confidential(entry)):
                 raise InputError(
-                    f"this input was released before, in run {number} of {where} ({one.time}, "
-                    f"{one.command} {one.release.name}). Releasing it again spends again, and readers can "
-                    "average the noise away. If you mean to, give --spend-again (spend_again=True); nothing "
-                    "was measured and nothing spent"
+                    f"this input was released before, in run {number} of {where} ({earlier.time}, "
+                    f"{earlier.command} {earlier.release.name}). Releasing it again spends again, "
+                    "and readers can average the noise away. If you mean to, give --spend-again "
+                    "(spend_again=True); nothing was measured and nothing spent"
                 )
 
     def shortfall(self, total: Total, entry: Entry, *, where: str) -> str:
@@ -461,9 +462,9 @@ class Ledger(Summarised):
 
 def _read(kind: type[Ledger], data: JsonObject) -> Ledger:
     records = tuple(dict(record) for record in data["entries"])
-    for one in records:
-        if one["kind"] not in ("run", "counts", "total", "key", "format"):
-            text = f"an entry is of the kind {str(one['kind'])[:50]!r}, which this version does not know"
+    for entry in records:
+        if entry["kind"] not in ("run", "counts", "total", "key", "format"):
+            text = f"an entry is of the kind {str(entry['kind'])[:50]!r}, which this version does not know"
             raise InputError(text)
     if not re.fullmatch("[0-9a-f]{32}", data["ledger"]):  # its directories are named after it
         raise InputError(f"its name is {str(data['ledger'])[:50]!r}, which no ledger would have")

@@ -97,8 +97,8 @@ def standing(ledger: Ledger, folder: Path) -> Ledger:
     if its output is there, whatever stands beside it under the name of its directory; and in a signed ledger
     whose head is not signed, where anybody may have written that it is pending.
     """
-    place = None if ledger.key and not ledger.sealed else ledger.staging(folder)
-    if place is None or not is_own(place) or ledger.entries[-1].made(folder / ledger.entries[-1].output):
+    staging = None if ledger.key and not ledger.sealed else ledger.staging(folder)
+    if staging is None or not is_own(staging) or ledger.entries[-1].made(folder / ledger.entries[-1].output):
         return ledger.settled()
     return replace(ledger.settled(), records=ledger.records[:-1])
 

@@ -255,7 +255,7 @@ def _permissions(data: object) -> dict[str, Permission]:
                     f'{name} is {shown(who)}; it must be "anyone", "never", or a list of users and @groups',
                     field=(name,),
                 )
-            names = (line(one, name=f"{name} names", field=(name, at)) for at, one in enumerate(who))
+            names = (line(user, name=f"{name} names", field=(name, at)) for at, user in enumerate(who))
             permissions[name] = Permission(tuple(names))
     return permissions
 

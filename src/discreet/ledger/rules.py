@@ -133,8 +133,8 @@ class Rules(Summarised):
 
 def rules_beside(ledger: Path) -> Rules:
     """Return the rules that bind a ledger by where it lies."""
-    found = find_policies([ledger.parent, Path(os.path.realpath(ledger)).parent])
-    return Rules(found, found, ledger)
+    binding = find_policies([ledger.parent, Path(os.path.realpath(ledger)).parent])
+    return Rules(binding, binding, ledger)
 
 
 def _contradiction(witness: Path, ledger: Ledger) -> str:

@@ -77,8 +77,8 @@ def _rows(
             level = layout.tree.levels[layout.tree.kind[unit]]
             for part in parts:
                 total = float(sum(values[people + cell] for cell in part.people))
-                found = _average(total, float(values[households + part.household]), part, noises, most)
-                yield area, level, name, part.label, found, most
+                got = _average(total, float(values[households + part.household]), part, noises, most)
+                yield area, level, name, part.label, got, most
 
 
 def _average(total: float, number: float, part: _Part, noises: tuple[Noise, Noise], most: int) -> Average:
@@ -93,19 +93,19 @@ def _average(total: float, number: float, part: _Part, noises: tuple[Noise, Nois
     )
 
 
-def _parts(join: Join, one: AverageOf) -> Iterator[_Part]:
+def _parts(join: Join, average_of: AverageOf) -> Iterator[_Part]:
     """Yield the averages of each cell of households: of all people there, and by what else splits them."""
-    by, of = join.table(one.people).by, join.table(one.households).by
+    by, of = join.table(average_of.people).by, join.table(average_of.households).by
     labels = {name: [label for label, _ in join.split(name).cells] for name in by}
     number_of = {cell: number for number, cell in enumerate(product(*(labels[name] for name in by)))}
     households = {cell: number for number, cell in enumerate(product(*(labels[name] for name in of)))}
     for cell, number in households.items():
         fixed = dict(zip(of, cell, strict=True))
         mine = [
-            one for one in number_of if all(one[by.index(name)] == label for name, label in fixed.items())
+            key for key in number_of if all(key[by.index(name)] == label for name, label in fixed.items())
         ]
         shown = JOIN.join(cell) or ALL
-        yield _Part(shown, tuple(number_of[one] for one in mine), number, one.at_least)
+        yield _Part(shown, tuple(number_of[key] for key in mine), number, average_of.at_least)
         if len(mine) > 1:
             for each in mine:
                 rest = [label for name, label in zip(by, each, strict=True) if name not in of]

@@ -153,25 +153,25 @@ def measure(asked: Measuring) -> Measured:
         rehearsal=asked.rehearsal,
     )
     run.open()
-    found = _exact_counts(asked, release, run.ledger)
-    layout = found.layout
-    most, known = _records_of_one(asked, found, run)
+    count_table = _exact_counts(asked, release, run.ledger)
+    layout = count_table.layout
+    most, known = _records_of_one(asked, count_table, run)
     run.spend(
         Entry(
             command="measure",
             release=release.for_people(most),
             at_most=most,
-            inputs=found.inputs,
+            inputs=count_table.inputs,
             tree=layout.tree.digest,
             exact=pairs,
         )
     )
     if run.ledger is not None and most > 1:  # remembered by the run
-        known = known or contents.make_secret(run.ledger).content(layout, found.read)
-        run.made_from(({**found.inputs[0], "content": known}, *found.inputs[1:]))
-    exact, laws = _exact(found, pairs), laws_of(layout, table)
+        known = known or contents.make_secret(run.ledger).content(layout, count_table.read)
+        run.made_from(({**count_table.inputs[0], "content": known}, *count_table.inputs[1:]))
+    exact, laws = _exact(count_table, pairs), laws_of(layout, table)
     left_out = () if asked.records is None else _leaving_out(release, asked)
-    tables = _Tables(release, most, found, pairs, exact, laws, post, left_out, asked.bureau_columns)
+    tables = _Tables(release, most, count_table, pairs, exact, laws, post, left_out, asked.bureau_columns)
     if post in WHOLE:  # what cannot be done is said before any noise is drawn
         if post == "tables":
             check_people(release.attributes, queries_of(release))
@@ -372,7 +372,7 @@ class _Tables:
 def level_pairs(release: Release, pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Check pairs of a level and one of its queries, such as those to hold exact."""
     for level, query in pairs:
-        queries = {one.name: [q.name for q in one.queries] for one in release.levels}
+        queries = {one_level.name: [q.name for q in one_level.queries] for one_level in release.levels}
         if level not in queries:
             raise InputError(f"invariants name level {level!r}; the release has {', '.join(queries)}")
         if query not in queries[level]:
@@ -388,7 +388,7 @@ def _held(layout: Layout, exact: Exact, steps: Steps) -> tuple[Layout, Columns]:
     for row, (who, _) in enumerate(exact.values()):
         masks[row, who] = True
     kinds, kind = np.unique(masks, axis=1, return_inverse=True)
-    asked = tuple(tuple(query for query, on in zip(exact, one, strict=True) if on) for one in kinds.T)
+    asked = tuple(tuple(query for query, on in zip(exact, column, strict=True) if on) for column in kinds.T)
     part = Layout(layout.tree, layout.cells, asked, kind.ravel())
     vector = np.empty(part.size, dtype=np.int64)
     for query, (who, rows) in exact.items():
@@ -462,7 +462,7 @@ def _noise_table(layout: Layout, laws: Laws, steps: Steps) -> list[dict[str, obj
     All are in units, which are told if they are not 1.
     """
     rows = []
-    every = [(kind, query, noise) for kind, one in enumerate(laws) for query, noise in one.items()]
+    every = [(kind, query, noise) for kind, law in enumerate(laws) for query, noise in law.items()]
     for kind, query, noise in every:
         # (what is called the variance is the true one)
         named = {"variance_parameter" if key == "variance" else key: v for key, v in noise.parameters.items()}

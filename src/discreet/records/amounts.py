@@ -53,10 +53,10 @@ def check_numbers(columns: Mapping[str, ExactNumbers], problems: Problems) -> No
 
 def amounts(variables: Sequence[Variable], columns: Mapping[str, ExactNumbers], rows: int) -> Integers | None:
     """Return what each record adds to each variable, a column for each; None if all count records alone."""
-    if all(one.column is None and one.weight is None for one in variables):
+    if all(each.column is None and each.weight is None for each in variables):
         return None
     made = np.ones((rows, len(variables)), dtype=np.int64)
-    for place, variable in enumerate(variables):
+    for index, variable in enumerate(variables):
         if rows * variable.bound > LARGEST_SUM:
             raise InputError(
                 f"records of up to {variable.bound} units of {variable.name or 'weight'!r} may add up to "
@@ -64,11 +64,11 @@ def amounts(variables: Sequence[Variable], columns: Mapping[str, ExactNumbers], 
             )
         if variable.column is not None:
             column = columns[variable.column]
-            made[:, place] = _looked_up(column, [added(variable, number) for number in column.values])
+            made[:, index] = _looked_up(column, [added(variable, number) for number in column.values])
         if variable.weight is not None:
             weight, column = variable.weight, columns[variable.weight.column]
             units = [min(whole_units(number, weight.unit), weight.bound) for number in column.values]
-            made[:, place] *= _looked_up(column, units)
+            made[:, index] *= _looked_up(column, units)
     return made
 
 

@@ -95,7 +95,7 @@ def read_counts(
             _check_queries(layout, vector, position, attributes, problems)
     problems.stop()
     given = {"counts": table, "units": listed, "cells": declared}
-    origins = tuple(one.origin(role) for role, one in given.items() if one is not None)
+    origins = tuple(source.origin(role) for role, source in given.items() if source is not None)
 
     def read(units: slice) -> Integers:
         return vector[layout.base[units.start] : layout.base[units.stop]].copy()

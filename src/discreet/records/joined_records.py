@@ -289,9 +289,9 @@ def examine_join(release: Release, sources: JoinedSources, secret: bytes = b"") 
     joined = JoinedRecords(join, problems, None, files, secret=secret or secrets.token_bytes(32))
     if not all(columns.table.usable for columns in files.values()):
         return joined
-    for file, one in files.items():
+    for file, record_columns in files.items():
         for name, values in getattr(join, file):
-            joined.codes[name] = _codes(one, name, values)
+            joined.codes[name] = _codes(record_columns, name, values)
     joined.tree = _tree(release, sources, joined)
     _link(joined)
     if not problems:
@@ -500,7 +500,7 @@ def _check_refused(joined: JoinedRecords) -> None:
     done = set[tuple[str, str, Condition]]()
     join = joined.join
     for name, table in join.tables:
-        strict = [one for one in table.by if join.split(one).otherwise == REFUSE]
+        strict = [label for label in table.by if join.split(label).otherwise == REFUSE]
         if not strict or joined.tree is None:
             continue
         rows, home = _rows_counted(joined, name)

@@ -163,7 +163,7 @@ def _check_join(asked: Checking, release: Release, records: TableSource) -> Reco
         Extent.count("record", taken=people.rows - joined.incomplete, every=people.rows)
     )
     known = joined.tree if asked.units is not None else None  # else the areas are those that the file has
-    columns = (_columns_of(one, known, values, show=asked.show) for one in joined.files.values())
+    columns = (_columns_of(file, known, values, show=asked.show) for file in joined.files.values())
     return RecordCheck(
         release=release.name,
         records=Path(records if isinstance(records, str | os.PathLike) else people.path).name,

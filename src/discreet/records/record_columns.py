@@ -145,25 +145,29 @@ def read_records(
     ['1/2', '2', '3']
     """
     shared = Problems() if problems is None else problems
-    wanted = {one: table.of(one).column or one for one in (*values, *numbers, *identifiers, *optional)}
-    meanings = {one: _Meanings(table, one, values.get(one, ())) for one in (*values, *optional)}
-    meanings |= {one: _Meanings(table, one, (), is_number=True) for one in numbers}
-    meanings |= {one: _Meanings(table, one, (), is_identifier=True) for one in identifiers}
+    wanted = {
+        value: table.of(value).column or value for value in (*values, *numbers, *identifiers, *optional)
+    }
+    meanings = {value: _Meanings(table, value, values.get(value, ())) for value in (*values, *optional)}
+    meanings |= {number: _Meanings(table, number, (), is_number=True) for number in numbers}
+    meanings |= {
+        identifier: _Meanings(table, identifier, (), is_identifier=True) for identifier in identifiers
+    }
     read = read_table(
         source,
-        words=list(dict.fromkeys(wanted[one] for one in wanted if one not in optional)),
-        optional=[wanted[one] for one in optional],
-        written=list(dict.fromkeys(wanted[one] for one, means in meanings.items() if not means.is_plain)),
+        words=list(dict.fromkeys(wanted[key] for key in wanted if key not in optional)),
+        optional=[wanted[key] for key in optional],
+        written=list(dict.fromkeys(wanted[key] for key, means in meanings.items() if not means.is_plain)),
         name=name,
         of=of,
-        blank=[wanted[one] for one in meanings],
+        blank=[wanted[key] for key in meanings],
         dialect=replace(dialect_of(table), values=frozenset(chain.from_iterable(values.values()))),
         partly=True,
         problems=shared,
     )
     columns = RecordColumns(read, {}, np.zeros(read.rows, dtype=np.bool_), {}, {}, {})
     if read.words:
-        there = {one: column for one, column in wanted.items() if column in read.words}
+        there = {key: column for key, column in wanted.items() if column in read.words}
         when_missing = dict.fromkeys(there, missing) | dict.fromkeys(identifiers, NO_TEXT)
         columns = _with_meanings(read, there, meanings, when_missing | dict.fromkeys(optional, ""))
     if problems is None:
@@ -182,37 +186,37 @@ def _with_meanings(
     problems.written = {name: problems.written[column] for name, column in wanted.items()}
     words = dict(texts)
     columns = RecordColumns(replace(read, words=words), {}, np.zeros(read.rows, np.bool_), texts, {}, {})
-    for one in (name for name in meanings if name in wanted):
-        means = meanings[one]
-        rows = texts[one].codes
-        distinct = [*texts[one].values.to_pylist(), ""]  # the last stands for no text at all
+    for key in (name for name in meanings if name in wanted):
+        means = meanings[key]
+        rows = texts[key].codes
+        distinct = [*texts[key].values.to_pylist(), ""]  # the last stands for no text at all
         missing = np.array([means.is_missing(text) for text in distinct])[rows]
-        columns.missing[one] = missing
+        columns.missing[key] = missing
         if means.leaves_out:
             columns.left_out[missing] = True
-            problems.pass_over(missing, one)
-        elif when_missing[one] and means.filled is None:
-            problems.unreadable(missing, when_missing[one], one)
-        columns.unread[one] = np.zeros(read.rows, dtype=np.bool_)
+            problems.pass_over(missing, key)
+        elif when_missing[key] and means.filled is None:
+            problems.unreadable(missing, when_missing[key], key)
+        columns.unread[key] = np.zeros(read.rows, dtype=np.bool_)
         if means.is_plain:
             continue
         number_of: dict[Value, int] = {}
         codes, wrong = np.full(len(distinct), -1, dtype=np.int32), dict[str, Mask]()
         for number, text in enumerate(distinct):
-            value, why = means.read(text, is_typed=wanted[one] in read.typed)
+            value, why = means.read(text, is_typed=wanted[key] in read.typed)
             if value is not None:
                 codes[number] = number_of.setdefault(value, len(number_of))
             elif why:
                 wrong.setdefault(why, np.zeros(len(distinct), dtype=np.bool_))[number] = True
         for why, mask in wrong.items():
-            problems.unreadable(mask[rows], why, one)
-            columns.unread[one] |= mask[rows]
+            problems.unreadable(mask[rows], why, key)
+            columns.unread[key] |= mask[rows]
         if means.is_number:
             numbers = tuple(value for value in number_of if isinstance(value, Fraction))
-            columns.numbers[one] = ExactNumbers(codes[rows], numbers)
-            del words[one]
+            columns.numbers[key] = ExactNumbers(codes[rows], numbers)
+            del words[key]
         else:
-            words[one] = Words(codes[rows], strings([str(value) for value in number_of]))
+            words[key] = Words(codes[rows], strings([str(value) for value in number_of]))
     return columns
 
 
@@ -309,7 +313,7 @@ class _Meanings:
             return None, self._no_number(text)
         bands = self._how.bands
         lowers = [band.lower for band in bands if band.lower is not None]
-        place = bisect_right(lowers, number) + len(bands) - len(lowers) - 1  # the lowest band may have no end
-        if place < 0 or ((upper := bands[place].upper) is not None and number >= upper):
+        index = bisect_right(lowers, number) + len(bands) - len(lowers) - 1  # the lowest band may have no end
+        if index < 0 or ((upper := bands[index].upper) is not None and number >= upper):
             return None, IN_NO_BAND
-        return bands[place].label, ""
+        return bands[index].label, ""

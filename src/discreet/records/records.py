@@ -85,7 +85,9 @@ def count_records(release: Release, asked: RecordsAsked) -> CountTable:
     assert attributes is not None
     assert tree is not None
     tables = {query: attributes.tabulation(query) for query in queries_of(release)}
-    layout = Layout.of(release, tree, {query: strings(list(one.labels)) for query, one in tables.items()})
+    layout = Layout.of(
+        release, tree, {query: strings(list(tabulation.labels)) for query, tabulation in tables.items()}
+    )
     unit, cell, incomplete = examined.unit, examined.cell, int(np.count_nonzero(examined.columns.left_out))
     left_out = table.rows - int(np.count_nonzero(examined.counted)) - incomplete
     sums = amounts(attributes.variables, examined.columns.numbers, table.rows)
@@ -206,13 +208,13 @@ def _sums(
             mine = kinds == kind
             start = layout.base[at[mine]] - base
             for query in layout.asked[kind]:
-                place = start + layout.offset(int(kind), query) + index[query][inside[mine]]
+                cell_number = start + layout.offset(int(kind), query) + index[query][inside[mine]]
                 number = numbers[mine, columns[query]]
                 if sizes[query] == many:
-                    vector[place] = number  # each cell comes once
+                    vector[cell_number] = number  # each cell comes once
                 else:
-                    order = np.argsort(place, kind="stable")
-                    where, sums = _distinct(place[order], number[order])
+                    order = np.argsort(cell_number, kind="stable")
+                    where, sums = _distinct(cell_number[order], number[order])
                     vector[where] = sums
         return vector
 

@@ -54,7 +54,7 @@ def write_bureau_tables(
         if of in tables:
             tables[name] = _derived(tables[of], cells)
     for name in sorted(tables):
-        lines = [_line(name, one, noisy=laws is not None) for one in tables[name]]
+        lines = [_line(name, line, noisy=laws is not None) for line in tables[name]]
         folder.text(name, "csv", "".join([_header(name, noisy=laws is not None), *lines]))
 
 

@@ -216,7 +216,9 @@ def in_likely_encoding(how: TableInput, records: TableSource) -> TableInput:
 
 def _with(table: TableInput, **changes: object) -> TableInput:
     """Return how a table is written, but for changes."""
-    every = {one.name: getattr(table, one.name) for one in fields(table)} | {"columns": dict(table.columns)}
+    every = {part.name: getattr(table, part.name) for part in fields(table)} | {
+        "columns": dict(table.columns)
+    }
     return TableInput(**every | changes)
 
 
@@ -341,8 +343,8 @@ class _Finding:
         columns = {quoted(name): name for name, _ in table.columns}
         lines = list(input_lines(table))
         if not table.columns:
-            place = next((at for at, one in enumerate(lines) if one == "[input.areas]"), len(lines))
-            lines.insert(place, "[input.columns]")
+            index = next((at for at, text in enumerate(lines) if text == "[input.areas]"), len(lines))
+            lines.insert(index, "[input.columns]")
         told = set()
         for line in lines:
             yield line
@@ -518,9 +520,9 @@ def _doubtful_bands(bands: Sequence[str], column: _Profile) -> str:
         doubts.append("texts that are no numbers in most rows")
     if column.least is not None and column.most is not None:
         if any(
-            (one.lower is None or one.lower <= column.least)
-            and (one.upper is None or column.most < one.upper)
-            for one in read
+            (means.lower is None or means.lower <= column.least)
+            and (means.upper is None or column.most < means.upper)
+            for means in read
         ):
             doubts.append(f"{'all of them' if doubts else 'numbers that are all'} in one band")
         ends = [end for band in read for end in (band.lower, band.upper) if end is not None]
@@ -568,10 +570,10 @@ def _codes_by_words(values: Sequence[str], column: _Profile) -> dict[str, str]:
             both = zip(WORDS["English"], groups, strict=True)
             mine = [words for first, words in both if value.casefold() in (*first, *words)]
             for word in mine[0] if len(mine) == 1 else ():
-                if word not in {one.casefold() for one in values}:
+                if word not in {known.casefold() for known in values}:
                     codes[word] = value
         read = {text: codes.get(text, text) for text in texts}
-        if codes and texts <= {*codes, *(one.casefold() for one in values)} and _are_told_apart(read):
+        if codes and texts <= {*codes, *(known.casefold() for known in values)} and _are_told_apart(read):
             return codes
     return {}
 

@@ -153,7 +153,7 @@ class _Writer:
         placed = {part.name for part in body if isinstance(part, Illustration)}
         others = [self.drawn(name, make()) for name, make in answer.figures.items() if name not in placed]
         cautions = [
-            f'<p class="caution">{_escaped(str(one))}</p>' for one in (*answer.scopes, *answer.cautions)
+            f'<p class="caution">{_escaped(str(scope))}</p>' for scope in (*answer.scopes, *answer.cautions)
         ]
         title = [f"<h{level}>{_escaped(answer.title)}</h{level}>"] if answer.title else []
         return "\n".join([f"<section {attributes}>", *title, *parts, *cautions, *others, "</section>"])
@@ -240,13 +240,13 @@ class _Writer:
         yield f"<thead><tr>{''.join(heads)}</tr></thead>"
         for group in _groups(rows, table.groups):
             yield "<tbody>"
-            for place, row in enumerate(group):
+            for index, row in enumerate(group):
                 cells = list(map(self.cell, columns, row, range(len(row))))
                 if table.groups:
                     spans = f' rowspan="{len(group)}"' if len(group) > 1 else ""
                     first = f'<th scope="rowgroup" class="group"{spans}>{html_words(_words(row[0]))}</th>'
                     named = f'<th scope="row"{self.side(columns[1])}>{html_words(_words(row[1]))}</th>'
-                    cells[:2] = [named] if place else [first, named]
+                    cells[:2] = [named] if index else [first, named]
                 yield f"<tr>{''.join(cells)}</tr>"
             yield "</tbody>"
         yield "</table>" if self.in_notebook else "</table></div>"

@@ -169,8 +169,8 @@ def _asked(loss: PrivacyLoss, what: str, name: str, grid: Floats) -> tuple[Float
     """All at once; where one is refused, each by itself."""
     ask = getattr(loss, what)
     try:
-        found = ask(**{name: grid})
-        return np.asarray(found), np.asarray(found.accuracy)
+        answers = ask(**{name: grid})
+        return np.asarray(answers), np.asarray(answers.accuracy)
     except PrecisionError:
         values, accuracy = np.full(grid.size, math.nan), np.full(grid.size, math.nan)
         for i, x in enumerate(grid):

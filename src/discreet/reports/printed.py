@@ -307,7 +307,7 @@ class _Sheet:
         for note in footnotes(table, printed):
             row += 1
             sheet.write_string(row, 0, note, self.format(italic=True, font_color="#5A6068"))
-        names = max((len(one.name) + 2 * one.depth for one in table.rows), default=8)
+        names = max((len(line.name) + 2 * line.depth for line in table.rows), default=8)
         sheet.set_column(0, 0, min(max(12, names + 2), 48))
         sheet.set_column(1, last * len(table.columns), 11)
         sheet.set_landscape()
@@ -340,7 +340,7 @@ class _Sheet:
         printed, beneath, beside = self.found, self.found.margins == "beneath", self.found.margins == "beside"
         rows = zip(self.table.rows, self.table.values.tolist(), self.table.margins.tolist(), strict=True)
         for area, values, margins in rows:
-            bold = area.depth == 0 and any(one.depth for one in self.table.rows)
+            bold = area.depth == 0 and any(each.depth for each in self.table.rows)
             self.sheet.write_string(row, 0, area.name, self.format(indent=min(area.depth, 15), bold=bold))
             column = 1
             for value, error in zip(values, margins, strict=True):

@@ -88,16 +88,16 @@ def read_header(
     best: tuple[int, int] = (-1, -1)
     names, sign = list[str](), signs[0]
     replaced = set[str]()
-    for one in signs:
+    for separator in signs:
         with suppress(csv.Error):
-            header = next(_fields([text], one, dialect.quote), [])
+            header = next(_fields([text], separator, dialect.quote), [])
             if dialect.header:
                 if is_record(header, dialect.values) and not _are_places(header):
-                    replaced.add(one)
+                    replaced.add(separator)
                 header = named_by_place(header, dialect.header)
             met = find_columns(header, needed=wanted, optional=(), table="", problems=Problems())
             if (len(met), len(header)) > best:
-                best, names, sign = (len(met), len(header)), header, one
+                best, names, sign = (len(met), len(header)), header, separator
     if any("\n" in name or "\r" in name for name in names):
         raise InputError(f"{path.name} has a column whose name is more than one line; one line is needed")
     if not names:
@@ -132,7 +132,7 @@ def is_record(fields: Iterable[str], values: Container[str] = frozenset()) -> bo
     >>> is_record(["unit", "age"]), is_record(["North", "34"]), is_record(["North", "f"], {"f", "m"})
     (False, True, True)
     """
-    return any(LIKE_NUMBER.fullmatch(one) is not None or one.strip() in values for one in fields)
+    return any(LIKE_NUMBER.fullmatch(text) is not None or text.strip() in values for text in fields)
 
 
 def _are_places(names: Sequence[str]) -> bool:
@@ -275,17 +275,17 @@ class Delimited:
 
     def lines_of(self, rows: Iterable[int]) -> dict[int, int]:
         """Return for rows, counted from 0, the lines where they begin, if empty lines are no rows."""
-        wanted, found, row = sorted(set(rows)), dict[int, int](), 0
+        wanted, line_of, row = sorted(set(rows)), dict[int, int](), 0
         with readable(Path(str(self.path))), suppress(csv.Error), self._letters() as stream:
             lines, line = _fields(stream, self.sign, self.dialect.quote), self.first_line
             next(lines, None)
             for fields in lines:
-                if len(found) == len(wanted):
+                if len(line_of) == len(wanted):
                     break
-                if fields and row == wanted[len(found)]:
-                    found[row] = line
+                if fields and row == wanted[len(line_of)]:
+                    line_of[row] = line
                 row, line = row + bool(fields), lines.line_num + 1
-        return found
+        return line_of
 
     def rows(
         self, problems: Problems, *, strict: bool = False, alike: bool = False, gaps: bool = False
@@ -405,7 +405,7 @@ def _with_numbers(batch: ArrowTable, kinds: Kinds, problems: Problems, start: in
     """Return a batch, which begins at row `start`, with numbers for the texts they are written as."""
     pa = arrow()
     problems.unreadable(empty_lines(batch.columns), EMPTY_LINE, "all", start=start)
-    for place, name in enumerate(batch.schema.names):
+    for index, name in enumerate(batch.schema.names):
         kind = kinds[name]
         if kind not in NUMERIC:
             continue
@@ -417,7 +417,7 @@ def _with_numbers(batch: ArrowTable, kinds: Kinds, problems: Problems, start: in
                 np.array([text == wrong for _, text in read])[codes], wrong, name, start=start
             )
         numbers = np.array([number for number, _ in read], dtype=np.int64 if kind == "whole" else np.float64)
-        batch = batch.set_column(place, name, pa.array(numbers[codes]))
+        batch = batch.set_column(index, name, pa.array(numbers[codes]))
     return batch
 
 

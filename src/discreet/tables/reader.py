@@ -141,15 +141,15 @@ def _open_file(asked: Named, wanted: Sequence[str], dialect: Dialect) -> OpenTab
     return Columnar.open(path, asked.kind)
 
 
-def _open_content(found: Content, wanted: Sequence[str], dialect: Dialect) -> OpenTable:
+def _open_content(source: Content, wanted: Sequence[str], dialect: Dialect) -> OpenTable:
     """Open what standard input holds: text, or what begins as Parquet or Arrow does."""
-    kind = next((kind for start, kind in STARTS.items() if found.content.startswith(start)), "csv")
+    kind = next((kind for start, kind in STARTS.items() if source.content.startswith(start)), "csv")
     if kind == "csv":
-        return Delimited.open(found, wanted, dialect)
-    with arrow_errors(found.name, kind):
-        content = arrow().BufferReader(found.content)
+        return Delimited.open(source, wanted, dialect)
+    with arrow_errors(source.name, kind):
+        content = arrow().BufferReader(source.content)
         file = arrow("parquet").ParquetFile(content) if kind == "parquet" else _arrow_file(content)
-        return _InMemory.open(file.read() if kind == "parquet" else file.read_all(), found.name)
+        return _InMemory.open(file.read() if kind == "parquet" else file.read_all(), source.name)
 
 
 @dataclass(slots=True)
@@ -205,7 +205,7 @@ class Columnar:
         with arrow_errors(self.path.name, self.kind):
             if self.kind == "parquet":
                 fields = (self.schema.field(name) for name, kind in kinds.items() if kind in TEXTS)
-                texts = [one.name for one in fields if pa.types.is_string(one.type)]
+                texts = [column.name for column in fields if pa.types.is_string(column.type)]
                 file = arrow("parquet").ParquetFile(pa.BufferReader(content), read_dictionary=texts)
                 table = file.read(columns=columns)
             else:
@@ -222,8 +222,8 @@ class Columnar:
                 if not start and not _fits(table, kinds, problems, untyped=("code",)):
                     self.complete = False
                     return
-                found = conformed(table, kinds, problems, start=start)
-                yield from [batch] if found is table else found.combine_chunks().to_batches()
+                rows = conformed(table, kinds, problems, start=start)
+                yield from [batch] if rows is table else rows.combine_chunks().to_batches()
                 start += batch.num_rows
 
     def _raw(self, columns: list[str]) -> Iterator[ArrowTable]:
@@ -439,12 +439,12 @@ def read_table(
     kinds.update((column, "number") for column in floats)
     kinds.update((column, "gap") for column in (*gaps, *optional_gaps))
     needed, more = [*words, *whole, *floats, *gaps], [*optional, *optional_whole, *optional_gaps]
-    found = None
+    read = None
     with shared.gathering():
-        found = _read(source, needed, more, kinds, name, of, blank, dialect, shared, partly=partly)
+        read = _read(source, needed, more, kinds, name, of, blank, dialect, shared, partly=partly)
     if problems is None:
         shared.stop()
-    return found or ReadTable(Path(name), "csv", "", 0, 0, {}, {}, shared, usable=False)
+    return read or ReadTable(Path(name), "csv", "", 0, 0, {}, {}, shared, usable=False)
 
 
 def stop_unless_usable(*tables: ReadTable | None) -> None:
@@ -475,22 +475,22 @@ def _read(
     written = find_columns(
         opened.names, needed=needed, optional=optional, table=opened.shown, problems=problems
     )
-    lacking = any(one not in written for one in needed)
+    lacking = any(wanted not in written for wanted in needed)
     if lacking and not (partly and written):
         return ReadTable(path, opened.format, "", 0, 0, {}, {}, problems, usable=False)
     problems.written = written
     with readable(path):
-        table = opened.table({written[one]: kinds[one] for one in written}, problems)
+        table = opened.table({written[key]: kinds[key] for key in written}, problems)
     columns = dict(zip(written, table.columns, strict=True)) if opened.complete else {}
-    numbers = {one: column.to_numpy() for one, column in columns.items() if kinds[one] not in TEXTS}
-    texts = {one: words_of(column) for one, column in columns.items() if kinds[one] in TEXTS}
+    numbers = {key: column.to_numpy() for key, column in columns.items() if kinds[key] not in TEXTS}
+    texts = {key: words_of(column) for key, column in columns.items() if kinds[key] in TEXTS}
     lines = opened.format == "csv" and not numbers
     usable = opened.complete and _check_texts(texts, blank, problems, lines=lines) and not lacking
     if of and usable and not table.num_rows:
         usable = False
         problems.at(f"there are no {of}")
     size = opened.sha256, opened.size, table.num_rows
-    typed = frozenset(one for one, column in written.items() if column in opened.typed)
+    typed = frozenset(key for key, column in written.items() if column in opened.typed)
     return ReadTable(path, opened.format, *size, texts, numbers, problems, usable, typed)
 
 
@@ -509,13 +509,13 @@ def _check_texts(
     if lines and all(empty[:-1].any() for empty in is_empty.values()):
         blank = np.logical_and.reduce([empty[texts[name].codes] for name, empty in is_empty.items()])
         problems.unreadable(blank, EMPTY_LINE, "all")
-    for one, text in texts.items():
+    for key, text in texts.items():
         bad = pc.match_substring_regex(text.values, r"[\x00-\x1f\x7f]").to_numpy(zero_copy_only=False)
         if bad.any():
             good = False
-            problems.rows(np.append(bad, False)[text.codes], "a text has a control character in it", one)
-        if one not in may_be_blank and (is_empty[one][:-1].any() or (text.codes < 0).any()):
-            missing = is_empty[one][text.codes]
+            problems.rows(np.append(bad, False)[text.codes], "a text has a control character in it", key)
+        if key not in may_be_blank and (is_empty[key][:-1].any() or (text.codes < 0).any()):
+            missing = is_empty[key][text.codes]
             good = good and not missing.any()
-            problems.rows(missing, "a text is missing", one)
+            problems.rows(missing, "a text is missing", key)
     return good

@@ -80,13 +80,13 @@ def _sheets(book: ZipFile) -> dict[str, str]:
         }
     sheets = {}
     with _part(book, "xl/workbook.xml") as stream:
-        for one in ElementTree.parse(stream).iter():
-            if _local(one.tag) == "sheet":
-                key = next(value for name, value in one.items() if name.endswith("}id"))
+        for node in ElementTree.parse(stream).iter():
+            if _local(node.tag) == "sheet":
+                key = next(value for name, value in node.items() if name.endswith("}id"))
                 target = targets[key]
                 path = target.removeprefix("/") if target.startswith("/") else f"xl/{target}"
                 if "chartsheet" not in path:
-                    sheets[one.get("name", "")] = path
+                    sheets[node.get("name", "")] = path
     if not sheets:
         raise ValueError
     return sheets

@@ -49,8 +49,8 @@ def release(
     outputs = Outputs(csv=csv, plot=plot)
     if bool(targets) == bool(rho):
         raise InputError("give either a preset's name or a TOML file, or one or more --rho LEVEL=RHO")
-    for one in given.get("prior") or ():  # before the long work
-        read_prior(one)
+    for stated in given.get("prior") or ():  # before the long work
+        read_prior(stated)
     if rho:
         from discreet.answers.risk import risk_answer
         from discreet.disclosure.profile import risk_profile
@@ -119,7 +119,7 @@ def explain(
     from discreet.answers.risk_explain import explain_answer
     from discreet.disclosure.everything import WholeRisk, risk
 
-    held = [one for text in given.pop("exact", ()) for one in _held(text)]
+    held = [exact for text in given.pop("exact", ()) for exact in _held(text)]
 
     def asked(exact: list[str], progress: Callable[[int, int], None] | None) -> WholeRisk:
         return risk(

@@ -81,16 +81,18 @@ class TableForm:
 
     def column(self, name: str) -> str:
         """Return the name of the column that holds something."""
-        found = self.columns.get(name, name)
-        if not isinstance(found, str):
+        column = self.columns.get(name, name)
+        if not isinstance(column, str):
             raise InputError(f"columns names several columns for {name}; only a cell may have several")
-        return found
+        return column
 
     @property
     def cell(self) -> tuple[str, ...]:
         """The columns that hold the cell, if they are named."""
-        found = self.columns.get("cell", ())
-        return tuple(part.strip() for part in found.split("*")) if isinstance(found, str) else tuple(found)
+        columns = self.columns.get("cell", ())
+        return (
+            tuple(part.strip() for part in columns.split("*")) if isinstance(columns, str) else tuple(columns)
+        )
 
     @property
     def size(self) -> str | None:
@@ -113,7 +115,7 @@ def column_names(text: str) -> dict[str, str]:
         )
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
-        raise InputError(f"columns names {next(one for one in names if names.count(one) > 1)!r} twice")
+        raise InputError(f"columns names {next(name for name in names if names.count(name) > 1)!r} twice")
     return {name: word[1:-1].replace('""', '"') if word[:1] == '"' else word for name, word in pairs}
 
 
@@ -156,7 +158,7 @@ def read_noisy(
         name: table.words[form.column(name)] for name in WORDS if name != "cell" and _has(table, form, name)
     }
     if cells or "cell" in table.words:
-        words["cell"] = _joined([table.words[one] for one in cells or ["cell"]])
+        words["cell"] = _joined([table.words[cell] for cell in cells or ["cell"]])
     once = np.zeros(table.rows, dtype=np.int32)
     words.setdefault("cell", Words(once, strings(["all"])))
     words.setdefault("query", Words(once, strings([JOIN.join(cells) or "total"])))
@@ -164,7 +166,9 @@ def read_noisy(
     named, variance = _variances(table, form)
     written = {name: form.column(name) for name in ("unit", "level", "parent", "query", "value")}
     told = table.problems.written
-    table.problems.written = dict(told) | {name: told.get(one, one) for name, one in written.items()}
+    table.problems.written = dict(told) | {
+        name: told.get(written_as, written_as) for name, written_as in written.items()
+    }
     table.problems.written |= {"variance": told.get(named, named), "cell": " * ".join(cells) or "cell"}
     return replace(table, words=words, numbers={"value": table.numbers[value], "variance": variance})
 
@@ -177,9 +181,9 @@ def _joined(columns: Sequence[Words]) -> Words:
     """Return one text for the words of several columns in each row."""
     if len(columns) == 1:
         return columns[0]
-    codes = np.column_stack([one.codes for one in columns])
+    codes = np.column_stack([column.codes for column in columns])
     distinct, of = np.unique(codes, axis=0, return_inverse=True)
-    words = [one.values.to_pylist() for one in columns]
+    words = [column.values.to_pylist() for column in columns]
     texts = [
         JOIN.join(known[code] for known, code in zip(words, row, strict=True)) for row in distinct.tolist()
     ]
@@ -190,19 +194,19 @@ def _variances(table: ReadTable, form: TableForm) -> tuple[str, Floats]:
     """Return the column that says how large errors are, and the variances; what is impossible is reported."""
     size = form.size
     if size is None:
-        found = [name for name in USUAL if name in table.numbers]
-        if "variance" not in found and len(found) > 1:
+        named = [name for name in USUAL if name in table.numbers]
+        if "variance" not in named and len(named) > 1:
             raise InputError(
-                f"{table.path.name} has the columns {' and '.join(found)}; say which holds the size of the "
-                f"errors, such as --columns {found[0]}={found[0]}"
+                f"{table.path.name} has the columns {' and '.join(named)}; say which holds the size of the "
+                f"errors, such as --columns {named[0]}={named[0]}"
             )
-        if not found:
+        if not named:
             table.problems.say(
                 f"{table.path.name} has no column variance; it must have one, or sd, se or a margin such as "
                 "margin90; name it by --columns margin90=COLUMN"
             )
             table.problems.stop()
-        size = found[0]
+        size = named[0]
     column = form.column(size) if form.size else size
     numbers = np.asarray(table.numbers[column], dtype=np.float64)
     what = {"variance": "a variance"}.get(size, "a standard deviation" if size in DEVIATIONS else "a margin")
@@ -260,7 +264,7 @@ def _depths(units: Words, parents: Words) -> Words:
             way.append(name)
             name = parent[name]
         start = depth.get(name, 0)
-        depth.update((one, start + many) for many, one in enumerate(reversed(way), 1))
+        depth.update((unit, start + many) for many, unit in enumerate(reversed(way), 1))
     most = max(depth[name] for name in names)
     codes = np.array([depth[name] - 1 for name in names], dtype=np.int32)
     return Words(codes[units.codes], strings([f"level {number + 1}" for number in range(most)]))
@@ -288,19 +292,21 @@ def _nested(table: ReadTable, lengths: Sequence[int]) -> Tree:
                 f"{table.path.name} has several levels for geocodes of one length; each length is one level"
             )
             table.problems.stop()
-        for place, length in enumerate(lengths):
-            levels[place] = next(iter(by_length.get(length, {levels[place]})))
+        for position, length in enumerate(lengths):
+            levels[position] = next(iter(by_length.get(length, {levels[position]})))
     # every beginning of a code is an area, measured or not
     every = [sorted({code[:length] for code in codes if len(code) >= length}) for length in lengths]
-    found = replace(Listing.nested(levels, every), problems=table.problems)
-    return checked_tree(found, None, table.problems.count)
+    listing = replace(Listing.nested(levels, every), problems=table.problems)
+    return checked_tree(listing, None, table.problems.count)
 
 
 def _with_levels(table: ReadTable, tree: Tree) -> ReadTable:
     """Return the table with the level that each area has in the tree."""
-    place = {name: number for number, name in enumerate(tree.names.to_pylist())}
+    position_of = {name: number for number, name in enumerate(tree.names.to_pylist())}
     units = table.words["unit"]
-    kinds = np.array([tree.kind[place.get(one, 0)] for one in units.values.to_pylist()], dtype=np.int32)
+    kinds = np.array(
+        [tree.kind[position_of.get(name, 0)] for name in units.values.to_pylist()], dtype=np.int32
+    )
     words = {**table.words, "level": Words(kinds[units.codes], strings(tree.levels))}
     return replace(table, words=words)
 
@@ -374,8 +380,8 @@ def noisy_numbers(
 
 def _is_variance(table: ReadTable, form: TableForm) -> bool:
     """Whether errors are given as variances, as `measure` writes them."""
-    found = table.problems.written.get("variance", "").casefold().strip()
-    return form.size == "variance" or (form.size is None and found == "variance")
+    column = table.problems.written.get("variance", "").casefold().strip()
+    return form.size == "variance" or (form.size is None and column == "variance")
 
 
 def _laws(kinds: Floats, names: Sequence[str], noise: str) -> list[dict[str, Law]]:
@@ -436,7 +442,7 @@ def _pieces(query: str, sizes: Floats, attributes: Attributes | None) -> Iterato
     table = attributes.tabulation(query)
     factors = sorted(table.factors, key=lambda factor: factor.attribute)
     shape = [len(factor.groups) for factor in factors]
-    block, place = sizes.reshape(len(sizes), *shape), cells.reshape(shape)
+    block, position = sizes.reshape(len(sizes), *shape), cells.reshape(shape)
     classes = [_alike(np.moveaxis(block, 1 + axis, 0).reshape(size, -1)) for axis, size in enumerate(shape)]
     for chosen in product(*(range(int(of.max()) + 1) for of in classes)):
         ranks = [np.flatnonzero(of == number) for of, number in zip(classes, chosen, strict=True)]
@@ -449,7 +455,7 @@ def _pieces(query: str, sizes: Floats, attributes: Attributes | None) -> Iterato
             for factor, some in zip(factors, ranks, strict=True)
         )
         name = f"{query} {{{'|'.join(','.join(map(str, some.tolist())) for some in ranks)}}}"
-        mine = place[np.ix_(*ranks)].ravel()
+        mine = position[np.ix_(*ranks)].ravel()
         yield name, mine, Piece(query, tuple(mine.tolist()), Tabulation(name, kept, attributes.sizes))
 
 

@@ -25,7 +25,7 @@ LARGEST_SUM = 10**15
 
 def largest_of(release: Release) -> int:
     """Return the largest absolute value that noisy numbers of a release may have."""
-    return LARGEST_SUM if any(one.is_sum for one in release.variables.values()) else LARGEST
+    return LARGEST_SUM if any(variable.is_sum for variable in release.variables.values()) else LARGEST
 
 
 Exact = dict[str, Rows]

@@ -63,7 +63,7 @@ class Redrawing:
         """Make the tables again, and return their errors."""
 
         def make(again: Estimates, units: Integers) -> WholeTables:
-            return WholeTables(again, bounds=[one.within(units) for one in group.bounds])
+            return WholeTables(again, bounds=[bound.within(units) for bound in group.bounds])
 
         source = rehearsal_entropy(self.seed)
         return table_errors(group.estimates, whole, make, queries, replicates=self.replicates, source=source)
@@ -86,14 +86,14 @@ class Redrawing:
 
     def meanings(self, chances: Chances) -> dict[str, str]:
         """Say what the columns of these intervals are."""
-        found = {}
+        meanings = {}
         for name, level in chances:
-            found[f"table_lower{name}"] = (
+            meanings[f"table_lower{name}"] = (
                 f"lower end of the {brief(100 * level)} % interval (noise only) of the count that table "
                 "stands for; it contains table"
             )
-            found[f"table_upper{name}"] = "upper end"
-        return found
+            meanings[f"table_upper{name}"] = "upper end"
+        return meanings
 
     def record(self, errors: TableErrors) -> Mapping[str, object]:
         """Return what the manifest says of the errors."""
@@ -103,5 +103,5 @@ class Redrawing:
             "units": errors.units,
             "all_units": errors.all_units,
             "truth": "the whole table, with noise drawn anew; cells held exact are left out",
-            "errors": [asdict(one) for one in errors.errors],
+            "errors": [asdict(error) for error in errors.errors],
         }

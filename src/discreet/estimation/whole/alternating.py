@@ -216,8 +216,8 @@ def _metric(family: Family) -> Floats:
     largest = diagonal.max(axis=1, initial=0.0)
     typical = float(np.median(largest[largest > 0])) if np.any(largest > 0) else 1.0
     floor = np.maximum(1e-4 * largest, 1e-9 * typical)
-    found: Floats = np.maximum(diagonal, floor[:, None])
-    return found
+    metric: Floats = np.maximum(diagonal, floor[:, None])
+    return metric
 
 
 def _diagonal(J: Floats, penalty: Floats, exact: Floats) -> tuple[Floats, Floats, Floats]:
@@ -270,10 +270,10 @@ def nearest_columns(
     for _ in range(200):
         step = shift * slope
         moved = wish + step
-        found = np.clip(moved, low, high)
+        nearest = np.clip(moved, low, high)
         free = (moved > low) & (moved < high)
-        miss = total - found.sum(axis=0)
-        digits = np.abs(found) + free * (np.abs(wish) + np.abs(step))
+        miss = total - nearest.sum(axis=0)
+        digits = np.abs(nearest) + free * (np.abs(wish) + np.abs(step))
         away = np.abs(miss) > ROUNDED * digits.sum(axis=0)
         if not away.any():
             break
@@ -285,4 +285,4 @@ def nearest_columns(
         if np.array_equal(better, shift):
             break
         shift = better
-    return found, shift
+    return nearest, shift

@@ -99,7 +99,7 @@ class Descent:
         self.known = Information(estimates, variable, query, summaries)
         self.cells = self.known.cells
         limits = self.known.limits(bounds)
-        tables = [one.label for one in limits]
+        tables = [limit.label for limit in limits]
         for unit, summary in (summaries or {}).items():
             limits += summary.at(unit)
         self.limited = Limited(self.tree, self.cells, limits, self.known.impossible())
@@ -137,7 +137,7 @@ class Descent:
         asked = [(label, int(label.max()) + 1) for label in measured]
         chain = [np.zeros(self.cells, dtype=np.int64)]
         for some in (limiting, asked):
-            for label, groups in sorted(some, key=lambda one: one[1]):
+            for label, groups in sorted(some, key=lambda pair: pair[1]):
                 if groups <= int(chain[-1].max()) + 1 or groups == self.cells:
                     continue
                 coarse = np.zeros(groups, dtype=np.int64)
@@ -310,7 +310,7 @@ class Descent:
     def _settle(self, unit: int, units: Integers, own: Row, known: Known) -> WholeCells:
         """Return the whole cells of the children of a unit, with which every unit below them has some."""
         if self._untied[unit]:
-            return WholeCells.join([self._alone(int(one)) for one in units])
+            return WholeCells.join([self._alone(int(number)) for number in units])
         support, counts = own
         if len(units) == 1:
             return WholeCells(np.array([0, len(support)]), support, counts)
@@ -337,10 +337,10 @@ class Descent:
         if own is None:
             units = np.concatenate([[unit], units]).astype(np.int64)
         target = self._estimated_atoms(units)
-        found = settle_together(self.limited, unit, own, target)
-        if found is None:
+        settled = settle_together(self.limited, unit, own, target)
+        if settled is None:
             raise self.limited.contradiction(np.array([unit]))
-        return dict(zip(found[0].tolist(), found[1], strict=True))
+        return dict(zip(settled[0].tolist(), settled[1], strict=True))
 
     def _estimated_atoms(self, units: Integers) -> Floats:
         target = np.zeros((len(units), self.limited.many))
@@ -436,7 +436,7 @@ class Descent:
         names: Sequence[str] = ()
         if self.tree.names is not None and has.size:
             names = [self.tree.names[int(unit)].as_py() for unit in units]
-        limits = [one for one in limits if one.lower.shape[1]]
+        limits = [limit for limit in limits if limit.lower.shape[1]]
         return Family(about.information, about.of, about.pull, counts, None, upper, limits, names)
 
 

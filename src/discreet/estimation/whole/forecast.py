@@ -79,7 +79,7 @@ def printed_accuracy(
     if any(variable.sum is not None for variable in release.variables.values()):
         raise InputError("printed numbers can be simulated for counts, and the release has sums of a column")
     model = Model(release.attributes, queries_of(release))
-    children = None if isinstance(tree, Tree) else tuple(max(1, round(one)) for one in tree or ())
+    children = None if isinstance(tree, Tree) else tuple(max(1, round(number)) for number in tree or ())
     names = tree.levels if isinstance(tree, Tree) else tuple(level.name for level in release.levels)
     depths = len(tree.starts) if isinstance(tree, Tree) else len(names)
     every: list[_Part] = []
@@ -97,10 +97,10 @@ def printed_accuracy(
         )
     many = max(2, min(replicates, int(MOST_WORK / max(work, 1e-9))) // POPULATIONS)
     rng = np.random.default_rng(seed)
-    found = []
+    simulated = []
     for _ in range(POPULATIONS):
         truth = part.population(people, rng)
-        found.append(
+        simulated.append(
             table_errors(
                 part.estimates,
                 truth,
@@ -111,10 +111,10 @@ def printed_accuracy(
                 sample=(part.units, part.closed),
             )
         )
-    errors = TableErrors.joined(found)
+    errors = TableErrors.joined(simulated)
     kept = part.levels if len(every) == 1 else part.levels[1:]
     left_out = tuple(name for name in every[0].levels if name not in kept)
-    shown = tuple(one for one in errors.errors if one.level in kept)
+    shown = tuple(error for error in errors.errors if error.level in kept)
     return PrintedAccuracy(people, children, POPULATIONS, replace(errors, errors=shown), left_out)
 
 
@@ -150,7 +150,7 @@ class _Part:
             query: (np.zeros(0, np.int64), np.zeros((0, model.projection(query).cells)))
             for query in model.queries
         }
-        given = Measurements(shown, (InMemory([dict(one.laws) for one in told], empty),))
+        given = Measurements(shown, (InMemory([dict(known.laws) for known in told], empty),))
         return cls(Estimates.planned(model, given, shape, node, told), units, closed, beneath)
 
     @property
@@ -172,7 +172,7 @@ def _lower(tree: Tree, depth: int) -> Tree:
     """Return the tree without its first depths."""
     start = tree.starts[depth]
     parent = np.maximum(tree.parent[start:] - start, -1)
-    starts = tuple(one - start for one in tree.starts[depth:])
+    starts = tuple(depth_start - start for depth_start in tree.starts[depth:])
     names = None if tree.names is None else tree.names.slice(start)
     return Tree(parent, tree.kind[start:], starts, tree.levels, names)
 

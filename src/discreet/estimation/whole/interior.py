@@ -87,8 +87,8 @@ class _State:
         return self.work.family.times(x)
 
     def _sums(self, x: Floats) -> Floats:
-        found: Floats = x @ self.work.polytope.rows.T
-        return found
+        sums: Floats = x @ self.work.polytope.rows.T
+        return sums
 
     def advance(self) -> bool:
         """Take one step; False if none is left to take."""
@@ -185,10 +185,10 @@ class _State:
         return True
 
     def _multiplied(self) -> Floats:
-        found: Floats = self.row @ self.work.polytope.rows
+        multiplied: Floats = self.row @ self.work.polytope.rows
         if self.work.parent is not None:
-            found = found + self.column
-        return found
+            multiplied = multiplied + self.column
+        return multiplied
 
     def _factor(self, barrier: Floats, stiff: Floats) -> None:
         """Invert what each child contributes, and what couples them."""
@@ -260,8 +260,8 @@ class _State:
 
 def _each(matrices: Floats, vectors: Floats) -> Floats:
     """Multiply each matrix with its vector."""
-    found: Floats = np.matmul(matrices, vectors[:, :, None])[:, :, 0]
-    return found
+    each: Floats = np.matmul(matrices, vectors[:, :, None])[:, :, 0]
+    return each
 
 
 def _reach(distance: Floats, move: Floats, where: NDArray[np.bool_]) -> float:

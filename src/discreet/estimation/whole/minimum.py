@@ -111,7 +111,7 @@ def _restored(x: Floats, work: Alternation, iterate: Iterate) -> Iterate:
         return Iterate(start, iterate.of_parent, iterate.of_rows)
     matrix = scipy.sparse.vstack(blocks).tocsr()
     room = np.concatenate([(work.high - start).ravel(), (start - work.low).ravel()])
-    found = scipy.optimize.milp(
+    solved = scipy.optimize.milp(
         np.ones(2 * x.size),
         constraints=scipy.optimize.LinearConstraint(
             scipy.sparse.hstack([matrix, -matrix]), np.concatenate(least), np.concatenate(most)
@@ -119,8 +119,8 @@ def _restored(x: Floats, work: Alternation, iterate: Iterate) -> Iterate:
         bounds=scipy.optimize.Bounds(0.0, np.maximum(room, 0.0)),
     )
     moved = start
-    if found.x is not None:
-        moved = start + (found.x[: x.size] - found.x[x.size :]).reshape(x.shape)
+    if solved.x is not None:
+        moved = start + (solved.x[: x.size] - solved.x[x.size :]).reshape(x.shape)
     moved, _ = nearest_columns(moved, work.metric, work.low, work.high, work.parent)
     return Iterate(moved, iterate.of_parent, iterate.of_rows)
 
@@ -212,7 +212,7 @@ class _Judge:
             some = inside.sum(axis=0)
             mean = (gradient * inside).sum(axis=0) / np.where(some > 0, some, 1.0)
             gradients = [gradient - np.where(some > 0, mean, iterate.of_parent), gradient - iterate.of_parent]
-        return gap + min(self._remainder(one, up, down) for one in gradients)
+        return gap + min(self._remainder(slope, up, down) for slope in gradients)
 
     def _remainder(self, gradient: Floats, up: Floats, down: Floats) -> float:
         """Bound what a gradient, freed from all sums, can gain within the bounds of the cells."""

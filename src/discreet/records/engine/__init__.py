@@ -68,8 +68,8 @@ class Engine(ABC):
         "int64": "BIGINT",
     }
 
-    def __init__(self, backend: Any, place: Path) -> None:
-        self.backend, self.place = backend, place
+    def __init__(self, backend: Any, folder: Path) -> None:
+        self.backend, self.place = backend, folder
         self._names = count()
 
     def fresh(self) -> str:
@@ -140,7 +140,7 @@ class DuckDB(Engine):
 
     name = "duckdb"
 
-    def __init__(self, place: Path, *, memory: int, threads: int | None) -> None:
+    def __init__(self, folder: Path, *, memory: int, threads: int | None) -> None:
         try:
             import duckdb
             import ibis
@@ -151,12 +151,12 @@ class DuckDB(Engine):
             ":memory:",
             memory_limit=f"{int(memory * SHARE)}B",
             threads=threads or usable_cpus(),
-            temp_directory=str(place / "duckdb"),
+            temp_directory=str(folder / "duckdb"),
             preserve_insertion_order=False,
             autoinstall_known_extensions=False,
             autoload_known_extensions=False,
         )
-        super().__init__(backend, place)
+        super().__init__(backend, folder)
         # the operating system caches files anyway, in memory that is not counted as this process's
         with suppress(duckdb.CatalogException):  # before DuckDB 1.3 there was no such setting
             backend.con.execute("SET enable_external_file_cache = false")

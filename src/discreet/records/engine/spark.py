@@ -209,7 +209,7 @@ _started: list[subprocess.Popen[bytes]] = []
 
 
 @contextmanager
-def _java(place: Path, conf: SparkConf) -> Iterator[None]:
+def _java(path: Path, conf: SparkConf) -> Iterator[None]:
     """Start the Java process that all sessions share, unless there is one, and end it with this process.
 
     PySpark is not trusted with this: if a signal comes while Java starts, PySpark loses track of the process,
@@ -226,7 +226,7 @@ def _java(place: Path, conf: SparkConf) -> Iterator[None]:
     home = next(Path(folder) for folder in homes if folder and Path(folder).is_dir())
     options = [text for key, value in conf.getAll() for text in ("--conf", f"{key}={value}")]
     more = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
-    said = place / "gateway"
+    said = path / "gateway"
     atexit.register(_end_java)  # registered after the directory, so Java ends before it is removed
     try:
         with _signals_wait():

@@ -171,7 +171,7 @@ def gather(
     told = "Proving the best guess" if certify else "Weighing everything published"
     everything = risk(
         release,
-        prior=[chance, *(one for one in _RARE if one != chance)],
+        prior=[chance, *(rare for rare in _RARE if rare != chance)],
         false_positive_rates=["1e-4"],
         delta=asked[0],
         certify=certify,
