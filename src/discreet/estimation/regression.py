@@ -308,12 +308,12 @@ def _noisy_table(
         number, variance = order.index(name), columns.noise(given, f"the noise of {name}")
         spread[:, number, number] = variance
         _refuse(columns, given, variance < 0, f"the noise of {name}", "a variance is below zero")
-    for (covariance, other), given in covariances.items():
-        first, second = order.index(covariance), order.index(other)
-        values = columns.noise(given, f"the covariance of {covariance} and {other}")
+    for (column, other), given in covariances.items():
+        first, second = order.index(column), order.index(other)
+        values = columns.noise(given, f"the covariance of {column} and {other}")
         spread[:, first, second] = spread[:, second, first] = values
         most = np.sqrt(np.maximum(spread[:, first, first] * spread[:, second, second], 0.0))
-        what = f"the covariance of {covariance} and {other}"
+        what = f"the covariance of {column} and {other}"
         _refuse(columns, given, np.abs(values) > most * (1 + 1e-9), what, "a covariance is too large")
     weight = np.ones(columns.rows) if weights is None else columns.values[weights]
     if weights is not None:
