@@ -71,7 +71,7 @@ def whole_file(path: Path, *, private: bool = False, mode: int = 0o666) -> Itera
     >>> with TemporaryDirectory() as folder, whole_file(Path(folder) / "a.txt") as stream:
     ...     _ = stream.write(b"all of it")
     """
-    temporary = hidden_name(path, private=private)
+    temporary = _hidden_name(path, private=private)
     with surely(partial(temporary.unlink, missing_ok=True)):
         with open(_create(temporary, 0o600 if private else mode), "wb") as stream:
             yield stream
@@ -139,7 +139,7 @@ no-such-directory
             raise InputError(f"{path} cannot be written: there is no directory {path.parent}")
         if target.exists() and not os.access(target, os.W_OK):
             raise InputError(f"{path} cannot be written: the file is read-only")
-        probe = hidden_name(target)
+        probe = _hidden_name(target)
         with surely(partial(probe.unlink, missing_ok=True)):
             os.close(_create(probe, 0o666))
     except OSError as error:
@@ -163,7 +163,7 @@ def check_regular(path: Path, name: str, *, most: int) -> None:
         raise InputError(f"{name} has {status.st_size:,} bytes; at most {most:,} are read")
 
 
-def hidden_name(path: Path, *, private: bool = False) -> Path:
+def _hidden_name(path: Path, *, private: bool = False) -> Path:
     """Return a new name beside `path`; those of private files can be told from all others."""
     return path.with_name(f".{'discreet-' if private else path.name + '.'}{secrets.token_hex(4)}.tmp")
 

@@ -46,13 +46,13 @@ from discreet.budget.level_names import find_level, level_name
 from discreet.budget.neighbours import CaseLabel
 from discreet.numbers import DIGITS, Interval
 
-REPORTED = 1e-10
+_REPORTED = 1e-10
 """The delta that the sentence below the table is about, if it was asked for."""
 
 FEW = 64
 """Cases of an account whose curves are drawn within a second, so that a notebook shows them unasked."""
 
-FLOOR = 1e-300
+_FLOOR = 1e-300
 """What lies below is only said to do so."""
 
 
@@ -78,7 +78,7 @@ def account_answer(table: PrivacyTable, *, drawn: Sampled | None = None) -> Answ
         "unit": account.unit,
         "neighbours": account.neighbours,
         "people": account.people,
-        "rho": rho_quantity(account),
+        "rho": _rho_quantity(account),
         "pairs": account.pairs,
         "answer": account.claim.document(),
         "results": [row for result in results for row in result.objects],
@@ -109,11 +109,11 @@ def account_answer(table: PrivacyTable, *, drawn: Sampled | None = None) -> Answ
     return Answer(title, record, body, facts, notes, tables, command, figures=figures, on_request=others)
 
 
-def rho_quantity(account: Account) -> Quantity:
+def _rho_quantity(account: Account) -> Quantity:
     """Return the rho of an account; none where losses may be infinite.
 
     >>> from discreet.noise import TableNoise
-    >>> print(rho_quantity(account_of([TableNoise({0: "1/2", 1: "1/2"})])))
+    >>> print(_rho_quantity(account_of([TableNoise({0: "1/2", 1: "1/2"})])))
     none
     """
     return Quantity(account.rho if has_rho(account) else None, Style.FRACTION, missing="none")
@@ -198,13 +198,13 @@ def _epsilon_cells(table: PrivacyTable, row: PrivacyRow) -> tuple[Cell, ...]:
 
 
 def _delta_cells(table: PrivacyTable, row: PrivacyRow) -> tuple[Cell, ...]:
-    exact = row.delta >= FLOOR or table.account.case(row.worst).log_delta(epsilon=row.epsilon) == -math.inf
-    below = f"below {_given(FLOOR)}"
+    exact = row.delta >= _FLOOR or table.account.case(row.worst).log_delta(epsilon=row.epsilon) == -math.inf
+    below = f"below {_given(_FLOOR)}"
     times = f"{Quantity(row.zcdp / row.delta, digits=3)} times less" if 0 < row.delta < row.zcdp else None
     return (
         _given(row.epsilon),
         _quantity(table, row, "delta") if exact else below,
-        Quantity(row.zcdp, digits=_digits(table)) if row.zcdp >= FLOOR else below,
+        Quantity(row.zcdp, digits=_digits(table)) if row.zcdp >= _FLOOR else below,
         times,
     )
 
@@ -221,7 +221,7 @@ def _body(table: PrivacyTable, results: Sequence[AnswerTable]) -> Iterator[Part]
             who=who,
             which=account.neighbours,
             name=rho,
-            rho=rho_quantity(account),
+            rho=_rho_quantity(account),
             compared=compared(account),
         )
     )
@@ -237,7 +237,7 @@ def _body(table: PrivacyTable, results: Sequence[AnswerTable]) -> Iterator[Part]
     if kind is not NumberKind.EXACT:
         yield kind.sentence
     for row in table.by_delta:
-        if row.delta == REPORTED or len(table.by_delta) == 1:
+        if row.delta == _REPORTED or len(table.by_delta) == 1:
             yield cost_sentence(table, row)
             break
     if len(table.by_delta) > 1:
@@ -443,7 +443,7 @@ def comparison_answer(both: TwoReleases) -> Answer:
             | {
                 "accounted": side.account.neighbours,
                 "answer": side.account.claim.document(),
-                "accounted_rho": rho_quantity(side.account),
+                "accounted_rho": _rho_quantity(side.account),
                 "pairs": side.account.pairs,
             }
             for letter, side in sides
@@ -517,7 +517,7 @@ def _comparison_body(both: TwoReleases, results: AnswerTable, noise: AnswerTable
         account, release = side.account, side.releases[0]
         who = relation(account.neighbours, account.unit, account.people)
         yield Paragraph(f"{letter}: {release.name}. {release.title or release.name}", "   ")
-        rho = rho_quantity(account)
+        rho = _rho_quantity(account)
         text = "   {who} ({which} neighbours); zCDP rho {rho}; {compared}"
         words = {"who": who, "which": account.neighbours, "compared": compared(account).lower()}
         yield Paragraph(sentence(text, rho=rho, **words), "   ")
@@ -568,7 +568,7 @@ def _verdict(both: TwoReleases) -> str | Sentence:
         return "Both have the same epsilon at every delta shown, to the digits shown."
     if {1, -1} <= signs:
         return "Neither promises more throughout: which epsilon is smaller depends on delta."
-    one, two = next((pair for pair in both.rows if pair[0].delta == REPORTED), both.rows[0])
+    one, two = next((pair for pair in both.rows if pair[0].delta == _REPORTED), both.rows[0])
     if not (math.isfinite(one.epsilon) and math.isfinite(two.epsilon)):
         return _without_end(both, one.delta)
     a, b = _quantity(both.a, one, "epsilon"), _quantity(both.b, two, "epsilon")

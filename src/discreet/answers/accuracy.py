@@ -71,7 +71,7 @@ def accuracy_answer(accuracy: Accuracy) -> Answer:
         "levels": levels,
     }
     every = AnswerTable((*LEVELS, *_SIZES), tuple(lines))
-    figures: dict[str, Drawable] = {"accuracy": partial(accuracy_picture, accuracy)}
+    figures: dict[str, Drawable] = {"accuracy": partial(_accuracy_picture, accuracy)}
     if accuracy.printed is not None:
         errors = accuracy.printed.errors.errors
         record["tables"] = {
@@ -98,12 +98,12 @@ def accuracy_answer(accuracy: Accuracy) -> Answer:
     )
 
 
-def accuracy_picture(accuracy: Accuracy) -> Picture:
+def _accuracy_picture(accuracy: Accuracy) -> Picture:
     """Return the standard deviation of every estimate as a map, one row a query, one column a level.
 
     >>> from discreet.budget import load
     >>> from discreet.estimation import accuracy
-    >>> (panel,) = accuracy_picture(accuracy(load("pl94-2020"))).panels
+    >>> (panel,) = _accuracy_picture(accuracy(load("pl94-2020"))).panels
     >>> panel.x.names[:2], panel.y.names[0], panel.items[0].texts[0][:2]
     (('US', 'State'), 'cenrace', ('12.4', '11.3'))
     """

@@ -26,7 +26,7 @@ def attacked_answer(attacked: Attacked) -> Answer:
     ['Belief afterwards: 0.5250', 'Times the prior: 1.050', 'Right decisions: 58.92 %']
     """
     record = {
-        "adversary": adversary_text(attacked.asked),
+        "adversary": _adversary_text(attacked.asked),
         "published": attacked.asked.published,
         "prior": attacked.asked.prior,
         "posterior": attacked.posterior,
@@ -72,7 +72,7 @@ def _sentences(attacked: Attacked) -> Iterator[Part]:
     yield sentence(
         "{asked}: after a published count of {published} this adversary gives “present” a probability of "
         "{posterior}, {ratio} times the prior.",
-        asked=adversary_text(asked),
+        asked=_adversary_text(asked),
         published=Quantity(asked.published, Style.COUNT),
         posterior=_belief(attacked.posterior),
         ratio=Quantity(attacked.ratio, digits=4),
@@ -105,11 +105,11 @@ def variance_text(variance: Fraction) -> str:
     return f"Noise with variance {text}, standard deviation {Quantity(float(variance) ** 0.5, digits=3)}."
 
 
-def adversary_text(asked: Adversary) -> str:
+def _adversary_text(asked: Adversary) -> str:
     """Say who the adversary is.
 
     >>> from discreet.disclosure.adversary import Count
-    >>> print(adversary_text(Adversary("one", "1/2", (Count("Block", "total", Fraction(5)),), 3, 1)))
+    >>> print(_adversary_text(Adversary("one", "1/2", (Count("Block", "total", Fraction(5)),), 3, 1)))
     Someone who knows everyone else in the block, 3 of them with the characteristics, gives the target \
 an even chance of being one more, and looks at one count of the block
     """

@@ -37,7 +37,7 @@ from discreet.answers.figure import (
     points,
 )
 
-DEEPEST = 1e-21
+_DEEPEST = 1e-21
 """The smallest delta of a picture."""
 FALSE_ALARMS, MISSES = "false alarms (type I error)", "misses (type II error)"
 
@@ -64,7 +64,7 @@ def account_picture(drawn: Sampled, *, title: str = "") -> Picture:
             (drawn.zcdp, Line((), "zCDP (profile: Bun and Steinke)", 1)),
             (TightZCDP.from_rho(drawn.zcdp.rho), Line((), "zCDP, tighter profile", QUIET)),
         ]
-    return Picture(curve_panels(lines), short(title, 90), size=(7.2, 3.7))
+    return Picture(_curve_panels(lines), _short(title, 90), size=(7.2, 3.7))
 
 
 def comparison_picture(first: Sampled, second: Sampled) -> Picture:
@@ -81,11 +81,11 @@ def comparison_picture(first: Sampled, second: Sampled) -> Picture:
     """
     lines: list[Drawn] = []
     for curve, colour in ((first, 0), (second, 2)):
-        name = short(curve.name, 40)
+        name = _short(curve.name, 40)
         lines.append((curve, Line((), f"{name}, {curve.label}", colour, Weight.HEAVY)))
         if curve.zcdp is not None:
             lines.append((curve.zcdp, Line((), f"{name}, zCDP", colour, Weight.LIGHT)))
-    return Picture(curve_panels(lines), short(f"{first.name} and {second.name}", 90), size=(7.2, 3.9))
+    return Picture(_curve_panels(lines), _short(f"{first.name} and {second.name}", 90), size=(7.2, 3.9))
 
 
 def both_curves(first: Account, second: Account) -> Picture:
@@ -118,7 +118,7 @@ def decision_picture(
     looks = curve_lines(name, (), (), (), before=(f"{before.label}, before", ()) if before else None)
     # of infinite losses zCDP and Gaussian DP say nothing
     drawn = [(curve, look) for curve, look in zip(curves, looks, strict=True) if curve is not None]
-    return Picture(curve_panels(drawn, at=at, is_blind_shown=True))
+    return Picture(_curve_panels(drawn, at=at, is_blind_shown=True))
 
 
 def curve_lines(
@@ -145,7 +145,7 @@ def profile_panel(
     *,
     at: tuple[float, float] | None = None,
     high: float | None = None,
-    deepest: float = DEEPEST,
+    deepest: float = _DEEPEST,
 ) -> Panel:
     """Return the panel of delta against epsilon, with one point marked, and epsilon up to `high`.
 
@@ -187,7 +187,7 @@ def tradeoff_panel(lines: Sequence[Line], *, is_blind_shown: bool = True, is_log
     return Panel(x, replace(x, title=MISSES), items, "Trade-off curve")
 
 
-def curve_panels(
+def _curve_panels(
     lines: Sequence[Drawn], *, at: tuple[float, float] | None = None, is_blind_shown: bool = False
 ) -> tuple[Panel, Panel]:
     """Return the panels of curves as privacy profiles and as trade-off curves.
@@ -195,7 +195,7 @@ def curve_panels(
     >>> from discreet.accounting.comparisons.zcdp import ZCDP
     >>> line, rho = np.array([0.0, 1.0]), ZCDP.from_rho(1)
     >>> one = Sampled("one", Profile(line, line[::-1]), TradeOffCurve(line, line[::-1]), rho)
-    >>> [panel.title for panel in curve_panels([(one, Line((), "exact")), (rho, Line((), "zCDP", 1))])]
+    >>> [panel.title for panel in _curve_panels([(one, Line((), "exact")), (rho, Line((), "zCDP", 1))])]
     ['Privacy profile', 'Trade-off curve']
     """
     exact = [line for line, _ in lines if isinstance(line, Sampled)]
@@ -230,10 +230,10 @@ def _tradeoff_points(curve: Comparison | Sampled) -> Points:
     return points(trade_off_curve.alpha, trade_off_curve.beta)
 
 
-def short(name: str, most: int) -> str:
+def _short(name: str, most: int) -> str:
     """Cut a name that is too long for a picture.
 
-    >>> short("dhc-2020", 40), short("a name that goes on", 10)
+    >>> _short("dhc-2020", 40), _short("a name that goes on", 10)
     ('dhc-2020', 'a name ...')
     """
     return name if len(name) <= most else name[: most - 3] + "..."

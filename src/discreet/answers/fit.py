@@ -15,7 +15,7 @@ _REASONS = {
     "too small": "A variance is smaller than stated, or the numbers were made to agree.",
 }
 NO_TRUST = "Do not trust the standard deviations and intervals."
-MOST_NAMED = 5
+_MOST_NAMED = 5
 """The most queries that a warning names."""
 
 _COLUMNS = (
@@ -79,9 +79,9 @@ def fit_caution(fit: Fit, *, numbered: bool) -> Caution | None:
         if WARNINGS[finding] in fit_warnings(fit):
             said += [f"{WARNINGS[finding]}: {numbers}.", reason]
     wrong = [query_fit for query_fit in fit.by_query if query_fit.finding]
-    said += [NO_TRUST, *(_about(query_fit, numbered) for query_fit in wrong[:MOST_NAMED])]
-    if len(wrong) > MOST_NAMED:
-        said.append(f"So are {len(wrong) - MOST_NAMED} more.")
+    said += [NO_TRUST, *(_about(query_fit, numbered) for query_fit in wrong[:_MOST_NAMED])]
+    if len(wrong) > _MOST_NAMED:
+        said.append(f"So are {len(wrong) - _MOST_NAMED} more.")
     if fit.largest_finding:
         residual = fit.largest[0]
         measured, estimate = _both(residual)

@@ -326,13 +326,15 @@ def ledger_check_answer(checked: LedgerCheck, *, file: FilePath = "ledger") -> A
 # -- words of other answers ----------------------------------------------------------------------------------
 
 
-REPEATED = (
+_REPEATED = (
     "Whoever repeats this run on the same people spends again, and the noise of repeated runs can be "
     "averaged away."
 )
 
 
-def ledger_note(ledger: Path | None, what: str, *, counted: bool, repeated: str = REPEATED) -> Iterator[Part]:
+def ledger_note(
+    ledger: Path | None, what: str, *, counted: bool, repeated: str = _REPEATED
+) -> Iterator[Part]:
     """Say where a run was noted; or that it was not, and what it means to repeat it.
 
     >>> [part.text for part in ledger_note(Path("ledger.json"), "counts", counted=True)]

@@ -17,7 +17,7 @@ from discreet.estimation.output.printed import PrintedTable, PrintedTables
 from discreet.numbers import brief
 from discreet.rehearsal import NOT_PRIVATE
 
-NOTHING = "–"
+_NOTHING = "–"
 """What stands where no measurement determines a number."""
 TOTAL = "Total"
 
@@ -47,7 +47,7 @@ def table_title(table: PrintedTable) -> str:
     return f"{words[:1].upper()}{words[1:]}, by area"
 
 
-def value_name(words: str | None) -> str:
+def _value_name(words: str | None) -> str:
     """Write a value of a factor; None is the total."""
     return TOTAL if words is None else words
 
@@ -60,7 +60,7 @@ def printed_column(column: tuple[str | None, ...]) -> str:
     """
     if all(part is None for part in column):
         return TOTAL
-    return ", ".join(value_name(part) for part in column)
+    return ", ".join(_value_name(part) for part in column)
 
 
 def margin_name(printed: PrintedTables) -> str:
@@ -95,7 +95,7 @@ def headings(table: PrintedTable, printed: PrintedTables) -> list[list[HeadCell]
             if here == last:
                 row[-1] = HeadCell(row[-1].words, row[-1].wide + wide)
             else:
-                row.append(HeadCell(value_name(column[number]), wide))
+                row.append(HeadCell(_value_name(column[number]), wide))
             last = here
         rows.append(row)
     if beside:
@@ -109,7 +109,7 @@ def count_text(value: float) -> str:
     >>> count_text(1234.0), count_text(float("nan")), count_text(-3.0)
     ('1,234', '–', '−3')
     """
-    return NOTHING if isnan(value) else str(Quantity(int(value), Style.COUNT)).replace("-", "−")
+    return _NOTHING if isnan(value) else str(Quantity(int(value), Style.COUNT)).replace("-", "−")
 
 
 def printed_margin(value: float) -> str:
@@ -167,7 +167,7 @@ def _footnotes(table: PrintedTable, printed: PrintedTables) -> Iterator[str]:
     if not printed.additive:
         yield "Releases that differ were combined number by number: totals are NOT ADDITIVE."
     if any(isnan(value) for value in table.values.ravel().tolist()):
-        yield f"{NOTHING} No measurement determines this number."
+        yield f"{_NOTHING} No measurement determines this number."
 
 
 def _noise(table: PrintedTable, printed: PrintedTables) -> str:

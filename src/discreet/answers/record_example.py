@@ -11,7 +11,7 @@ from discreet.budget.level_names import level_name
 from discreet.disclosure.record_example import DecisionMap, ExamplePerson
 from discreet.disclosure.records import RecordsRisk
 
-MOST_CELLS = 12
+_MOST_CELLS = 12
 """Cells of the area that are listed for people; the files have all."""
 
 _EXAMPLE = tuple(
@@ -120,10 +120,10 @@ def _person(example_person: ExamplePerson) -> Iterator[Part]:
     )
     yield AnswerTable(
         (Column(f"cell in {here} {example_person.areas[0]}, theirs first", is_text=True), Column("people")),
-        tuple((cell, count_quantity(count)) for cell, count in example_person.cells[:MOST_CELLS]),
+        tuple((cell, count_quantity(count)) for cell, count in example_person.cells[:_MOST_CELLS]),
     )
-    if len(example_person.cells) > MOST_CELLS:
-        yield f"and {count_quantity(len(example_person.cells) - MOST_CELLS)} more cells with people in them."
+    if len(example_person.cells) > _MOST_CELLS:
+        yield f"and {count_quantity(len(example_person.cells) - _MOST_CELLS)} more cells with people in them."
     columns = (
         Column("count", "what", is_text=True),
         Column(f"{here} {example_person.areas[0]}"),

@@ -100,15 +100,15 @@ def risk_answer(profile: RiskProfile, *, is_held: bool = False) -> Answer:
         facts,
         tables={"risks": _saved(profile)},
         command=command,
-        figures={"levels": partial(levels_picture, profile)},
+        figures={"levels": partial(_levels_picture, profile)},
     )
 
 
-def levels_picture(profile: RiskProfile) -> Picture:
+def _levels_picture(profile: RiskProfile) -> Picture:
     """Return how often the best adversary is right, by level, a panel for each prior.
 
     >>> from discreet.disclosure.profile import risk_profile
-    >>> picture = levels_picture(risk_profile({"block": "0.0992"}, prior=["1/2", "1/10"]))
+    >>> picture = _levels_picture(risk_profile({"block": "0.0992"}, prior=["1/2", "1/10"]))
     >>> [panel.title for panel in picture.panels], picture.title
     (['prior 0.5', 'prior 0.1'], 'rhos: the best any adversary can do')
     """

@@ -14,7 +14,7 @@ from discreet.answers.risk import place_words
 from discreet.budget.level_names import level_name
 from discreet.disclosure.category import Categories, CategoryBelief, CategoryGuess
 
-SHOWN = 20
+_SHOWN = 20
 """Cells that a page lists: those of the largest posteriors."""
 
 _GUESSES = (
@@ -53,8 +53,8 @@ def categories_answer(categories: Categories) -> Answer:
     >>> print(answer.summary)
     which of 5 cells: the largest posterior is right 31.72 % of the time, without the release 20.00 %
     """
-    guesses, beliefs = _guesses(categories), category_table(categories.beliefs)
-    groups = category_table(categories.group_beliefs, of="group")
+    guesses, beliefs = _guesses(categories), _category_table(categories.beliefs)
+    groups = _category_table(categories.group_beliefs, of="group")
     record = {
         **({"release": categories.release, "query": categories.query} if categories.release else {}),
         "adversary": _adversary(categories),
@@ -83,7 +83,7 @@ def categories_answer(categories: Categories) -> Answer:
         tables=tables | ({"groups": groups} if categories.group_beliefs else {}),
         command=_command(categories),
         summary=_summary(categories),
-        figures={"categories": partial(categories_picture, categories)},
+        figures={"categories": partial(_categories_picture, categories)},
     )
 
 
@@ -104,11 +104,11 @@ def _command(categories: Categories) -> str:
     return f"discreet risk categories --cells {categories.cells}"
 
 
-def categories_picture(categories: Categories) -> Picture:
+def _categories_picture(categories: Categories) -> Picture:
     """Return the largest posteriors beside their priors, or how often the guess is right.
 
     >>> from discreet.disclosure.category import categories
-    >>> picture = categories_picture(categories(variance=5, noisy=[0, 3, 1], known=[0, 0, 0]))
+    >>> picture = _categories_picture(categories(variance=5, noisy=[0, 3, 1], known=[0, 0, 0]))
     >>> [item.label for item in picture.panels[0].items]
     ['before', 'after the release']
     """
@@ -136,11 +136,11 @@ def categories_picture(categories: Categories) -> Picture:
     return Picture((Panel(Axis(names=names), y, (before, after)),), f"{_among(categories)}{more}")
 
 
-def category_table(beliefs: tuple[CategoryBelief, ...], *, of: str = "cell") -> AnswerTable:
+def _category_table(beliefs: tuple[CategoryBelief, ...], *, of: str = "cell") -> AnswerTable:
     """Return what is believed of each cell, or of each group of cells.
 
     >>> from discreet.disclosure.category import CategoryBelief
-    >>> category_table((CategoryBelief("a", 0.5, 0.1, 0.525, 1.05, 0.525),)).cells
+    >>> _category_table((CategoryBelief("a", 0.5, 0.1, 0.525, 1.05, 0.525),)).cells
     [['a', '0.5000', '0.1', '0.5250', '1.05', '0.5250']]
     """
     columns = (Column(of, of, is_text=True), *_BELIEFS[1:])
@@ -196,7 +196,7 @@ age the same chance, sees their noisy counts and names the likeliest cell is rig
 
 
 def _largest(beliefs: tuple[CategoryBelief, ...]) -> tuple[CategoryBelief, ...]:
-    return tuple(sorted(beliefs, key=lambda category_belief: -category_belief.posterior)[:SHOWN])
+    return tuple(sorted(beliefs, key=lambda category_belief: -category_belief.posterior)[:_SHOWN])
 
 
 def _kind(guess: CategoryGuess) -> NumberKind:
@@ -322,10 +322,10 @@ def _body(categories: Categories) -> Iterator[Part]:
     yield Paragraph(f"Adversary: {_adversary(categories)}.")
     yield ""
     if categories.beliefs:
-        if categories.sought > SHOWN:
-            yield f"The {SHOWN} likeliest of {_among(categories)}:"
+        if categories.sought > _SHOWN:
+            yield f"The {_SHOWN} likeliest of {_among(categories)}:"
         beliefs = categories.found_beliefs
-        yield category_table(_largest(beliefs) if categories.sought > SHOWN else beliefs, of=noun)
+        yield _category_table(_largest(beliefs) if categories.sought > _SHOWN else beliefs, of=noun)
         yield ""
         yield _named_sentence(categories)
         yield ""

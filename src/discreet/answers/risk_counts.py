@@ -71,7 +71,7 @@ times in 100 if absent, and 58.9 times in 100 averaged over the prior; without t
     attack, beliefs = one_count.attack, _beliefs(one_count)
     means = [(prior, one_count.averages(prior)) for prior in one_count.priors]
     record = {
-        "adversary": one_count_adversary(one_count),
+        "adversary": _one_count_adversary(one_count),
         "variance": attack.variance,
         "known": int(attack.known),
         "unsure": attack.others.size - 1,
@@ -93,15 +93,15 @@ times in 100 if absent, and 58.9 times in 100 averaged over the prior; without t
         facts,
         tables={"beliefs": beliefs},
         command="discreet risk single",
-        figures={"attack": partial(attack_picture, one_count)},
+        figures={"attack": partial(_attack_picture, one_count)},
     )
 
 
-def attack_picture(one_count: OneCount) -> Picture:
+def _attack_picture(one_count: OneCount) -> Picture:
     """Return how likely each published value is, with the target and without, and what is believed then.
 
     >>> from discreet.disclosure.counts import one_count
-    >>> left, right = attack_picture(one_count([1], prior=["1/2"], rho="0.099")).panels
+    >>> left, right = _attack_picture(one_count([1], prior=["1/2"], rho="0.099")).panels
     >>> [item.label for item in left.items[:2]], right.items[0].label
     (['target absent', 'target present'], 'prior 1/2')
     """
@@ -184,11 +184,11 @@ def _beliefs(one_count: OneCount) -> AnswerTable:
     )
 
 
-def one_count_adversary(one_count: OneCount) -> str:
+def _one_count_adversary(one_count: OneCount) -> str:
     """Say who the adversary is.
 
     >>> from discreet.disclosure.counts import one_count
-    >>> one_count_adversary(one_count([1], prior=["1/2"], rho="0.099"))
+    >>> _one_count_adversary(one_count([1], prior=["1/2"], rho="0.099"))
     'someone who knows everyone else in the area, 0 of them with the characteristics'
     """
     count, unsure = count_quantity(int(one_count.attack.known)), one_count.attack.others.size - 1
@@ -208,7 +208,7 @@ def _one_body(
     of_rho: bool,
 ) -> Iterator[Part]:
     variance = one_count.attack.variance
-    yield Paragraph(f"Adversary: {one_count_adversary(one_count)}.")
+    yield Paragraph(f"Adversary: {_one_count_adversary(one_count)}.")
     if of_rho:
         noise = sentence(
             "Noise: discrete Gaussian, variance {variance} = 1/(2 rho), as in the paper; a rho calibrated "

@@ -63,7 +63,7 @@ def whole_risk_answer(whole: WholeRisk) -> Answer:
         "queries": whole.queries,
         "queries_fixed_by_exact_counts": whole.dropped,
         "detection": detection_table(whole.detections),
-        "guessing": guess_table(whole.guesses),
+        "guessing": _guess_table(whole.guesses),
         "attributes": attribute_table(whole),
     }
     priors = " ".join(f"--prior {prior_text(prior)}" for prior in whole.profile.priors)
@@ -73,15 +73,15 @@ def whole_risk_answer(whole: WholeRisk) -> Answer:
         about.title,
         record,
         tuple(_body(whole, about)),
-        whole_facts(whole),
+        _whole_facts(whole),
         tables={**about.tables, "detection": detection_table(whole.detections)},
         command=f"discreet risk release {' '.join(whole.releases)} {priors}{people}{exact}",
-        figures={**about.figures, "risk": partial(risk_picture, whole)},
+        figures={**about.figures, "risk": partial(_risk_picture, whole)},
         cautions=tuple(_cautions(whole)),
     )
 
 
-def whole_facts(whole: WholeRisk) -> tuple[Fact, ...]:
+def _whole_facts(whole: WholeRisk) -> tuple[Fact, ...]:
     """Return the numbers of the headline: those of everything, and what changes at a low prior."""
     facts = risk_facts(whole.profile.at(whole.profile.priors[0]))
     rare = next((row for row in whole.detections if row.false_positive_rate >= 1e-4), None)
@@ -108,8 +108,8 @@ def _body(whole: WholeRisk, about: Answer) -> Iterator[Part]:
     if whole.exact:
         yield Paragraph(exact_words(whole))
     yield ""
-    yield Paragraph(right_words(whole))
-    yield belief_table(whole)
+    yield Paragraph(_right_words(whole))
+    yield _belief_table(whole)
     yield ""
     yield Paragraph(
         "Someone who knows every other record and accuses where the evidence is strongest: how often they "
@@ -119,8 +119,8 @@ def _body(whole: WholeRisk, about: Answer) -> Iterator[Part]:
     )
     yield detection_table(whole.detections)
     yield ""
-    yield Paragraph(guess_words(whole))
-    yield guess_table(whole.guesses)
+    yield Paragraph(_guess_words(whole))
+    yield _guess_table(whole.guesses)
     if whole.attributes:
         yield ""
         yield Paragraph(attribute_words(whole))
@@ -157,12 +157,12 @@ def _cautions(whole: WholeRisk) -> Iterator[Caution]:
         yield Caution("An exact count tells the compared data sets apart with certainty.")
 
 
-def right_words(whole: WholeRisk) -> Sentence:
+def _right_words(whole: WholeRisk) -> Sentence:
     """Say how often the best guess is right, at the first prior.
 
     >>> from discreet.budget import load
     >>> from discreet.disclosure.everything import risk
-    >>> print(right_words(risk(load("dhc-2022-08-25"), prior="1/2")))
+    >>> print(_right_words(risk(load("dhc-2022-08-25"), prior="1/2")))
     Someone who knows every other record, gives the target an even chance and sees everything published is \
 right at most 91.17 times in 100, whatever the method. By prior:
     """
@@ -171,7 +171,7 @@ right at most 91.17 times in 100, whatever the method. By prior:
     return sentence("{said} By prior:", said=right_sentence(whole.profile.at(whole.profile.priors[0])))
 
 
-def belief_table(whole: WholeRisk) -> AnswerTable:
+def _belief_table(whole: WholeRisk) -> AnswerTable:
     """Return right decisions and the belief in a present target, from everything, by prior."""
     columns = (
         Column("prior"),
@@ -195,7 +195,7 @@ def belief_table(whole: WholeRisk) -> AnswerTable:
     return AnswerTable(columns, tuple(rows))
 
 
-def guess_words(whole: WholeRisk) -> str:
+def _guess_words(whole: WholeRisk) -> str:
     """Say what a guess is, and against which reference its bound is."""
     people = "a person's values" if whole.people == 1 else f"the values of {whole.people} people"
     words = (
@@ -327,7 +327,7 @@ def detection_table(rows: tuple[Detection, ...]) -> AnswerTable:
     return AnswerTable(columns, tuple(made))
 
 
-def guess_table(rows: tuple[Guess, ...]) -> AnswerTable:
+def _guess_table(rows: tuple[Guess, ...]) -> AnswerTable:
     """Return the chance of a right guess without and with everything published, by reference."""
     columns = (
         Column("guess", is_text=True),
@@ -433,7 +433,7 @@ def exact_table(whole: WholeRisk, before: WholeRisk) -> AnswerTable:
 # -- pictures ------------------------------------------------------------------------------------------------
 
 
-def risk_picture(whole: WholeRisk) -> Picture:
+def _risk_picture(whole: WholeRisk) -> Picture:
     """Return the curves of detection on logarithmic axes, and right decisions by level."""
     curve = whole.curve()
     priors = whole.profile.priors

@@ -61,15 +61,15 @@ def hierarchy_answer(posterior: HierarchyPosterior, *, other: float | None = Non
         tables={"areas": areas},
         command="discreet risk hierarchy",
         summary=_summary(posterior),
-        figures={"areas": partial(hierarchy_picture, posterior)},
+        figures={"areas": partial(_hierarchy_picture, posterior)},
     )
 
 
-def hierarchy_picture(posterior: HierarchyPosterior) -> Picture:
+def _hierarchy_picture(posterior: HierarchyPosterior) -> Picture:
     """Return the posterior of every area's count, where it can be seen.
 
     >>> from discreet.disclosure.hierarchy import Area, hierarchy_posterior
-    >>> hierarchy_picture(hierarchy_posterior([Area(noisy=2, variance=5)], prior="1/2")).panels[0].title
+    >>> _hierarchy_picture(hierarchy_posterior([Area(noisy=2, variance=5)], prior="1/2")).panels[0].title
     'area 1'
     """
     panels = []

@@ -65,12 +65,12 @@ def risk_calibration_answer(calibrated: RiskCalibration) -> Answer:
     )
 
 
-def limit_text(limit: RiskLimit) -> str:
+def _limit_text(limit: RiskLimit) -> str:
     """Write a limit.
 
-    >>> limit_text(RiskLimit.read("guess=1/2016,most=5%"))
+    >>> _limit_text(RiskLimit.read("guess=1/2016,most=5%"))
     'a guess of 1 in 2,016 right'
-    >>> limit_text(RiskLimit.read("belief=0.7,prior=1/10,chance=1/20"))
+    >>> _limit_text(RiskLimit.read("belief=0.7,prior=1/10,chance=1/20"))
     'a present target believed in above 70 %, prior 1 in 10'
     """
     prior = "" if limit.prior is None else _words(float(limit.prior))
@@ -169,7 +169,7 @@ def _alone(calibrated: RiskCalibration) -> AnswerTable:
                 Quantity(change.before, Style.EXACT),
                 Quantity(change.after, Style.EXACT),
                 Claimed.by(calibrated.release.claim, level.epsilon),
-                limit_text(tight.limit),
+                _limit_text(tight.limit),
                 *_kept_cells(tight),
             )
         )
@@ -199,7 +199,7 @@ def limits_table(kept: Sequence[KeptLimit]) -> AnswerTable:
     )
     rows = (
         (
-            limit_text(kept_limit.limit),
+            _limit_text(kept_limit.limit),
             kept_limit.limit.kind,
             Quantity(kept_limit.before, Style.HUNDRED, _MOST, unit="%"),
             *_kept_cells(kept_limit),

@@ -108,7 +108,7 @@ _AREAS = tuple(
 @describes(RecordsRisk)
 def records_answer(risk: RecordsRisk) -> Answer:
     """Say about how many people how much can be learned, by level, with the hierarchy, and for uniques."""
-    rows = rows_table(risk)
+    rows = _rows_table(risk)
     record = {
         "confidential": CONFIDENTIAL,
         "release": risk.release,
@@ -123,9 +123,9 @@ def records_answer(risk: RecordsRisk) -> Answer:
         "certain": risk.certain,
         "left_out": [{"what": what, "why": why} for what, why in risk.left_out],
         "rows": rows,
-        "sizes": sizes_table(risk),
-        "published": offs_table(risk),
-        "curves": curves_table(risk),
+        "sizes": _sizes_table(risk),
+        "published": _offs_table(risk),
+        "curves": _curves_table(risk),
         "examples": examples_table(risk),
         "decisions": decisions_table(risk),
     }
@@ -153,24 +153,24 @@ def records_answer(risk: RecordsRisk) -> Answer:
         tuple(facts),
         tables={
             "rows": rows,
-            "sizes": sizes_table(risk),
-            "published": offs_table(risk),
-            "curves": curves_table(risk),
+            "sizes": _sizes_table(risk),
+            "published": _offs_table(risk),
+            "curves": _curves_table(risk),
             "examples": examples_table(risk),
             "decisions": decisions_table(risk),
-            "areas": areas_table(risk),
+            "areas": _areas_table(risk),
         },
         command=f"discreet risk records {risk.release}",
         summary=_sentence(risk, lowest),
         figures={
-            "ratios": partial(people_by_ratio, risk),
-            **({"curves": partial(curves_picture, risk)} if risk.curves else {}),
+            "ratios": partial(_people_by_ratio, risk),
+            **({"curves": partial(_curves_picture, risk)} if risk.curves else {}),
             **({"decisions": partial(decisions_picture, risk)} if risk.decisions else {}),
         },
     )
 
 
-def rows_table(risk: RecordsRisk, prior: str | None = None, who: str | None = None) -> AnswerTable:
+def _rows_table(risk: RecordsRisk, prior: str | None = None, who: str | None = None) -> AnswerTable:
     """Return the rows of all adversaries, or those of one prior and some people."""
     rows = [
         row for row in risk.rows if (prior is None or row.prior == prior) and (who is None or row.who == who)
@@ -207,7 +207,7 @@ def _row(row: PeopleRisk, scope: Scope) -> tuple[object, ...]:
     )
 
 
-def sizes_table(risk: RecordsRisk, prior: str | None = None) -> AnswerTable:
+def _sizes_table(risk: RecordsRisk, prior: str | None = None) -> AnswerTable:
     """Return people by the size of their cell in the lowest area, the target included."""
     return AnswerTable(
         _SIZES,
@@ -226,7 +226,7 @@ def sizes_table(risk: RecordsRisk, prior: str | None = None) -> AnswerTable:
     )
 
 
-def offs_table(risk: RecordsRisk) -> AnswerTable:
+def _offs_table(risk: RecordsRisk) -> AnswerTable:
     """Return what each published value tells, by how far it is above the count known, at the lowest level."""
     return AnswerTable(
         _OFFS,
@@ -244,7 +244,7 @@ def offs_table(risk: RecordsRisk) -> AnswerTable:
     )
 
 
-def curves_table(risk: RecordsRisk) -> AnswerTable:
+def _curves_table(risk: RecordsRisk) -> AnswerTable:
     """Return the curves of the paper's figures for this release, one row a point."""
     keys = ("prior", "against", "siblings", "at", "mean_posterior", "mean_ratio", "posterior_above_0.5")
     rows = [
@@ -255,7 +255,7 @@ def curves_table(risk: RecordsRisk) -> AnswerTable:
     return AnswerTable(tuple(Column(key=key) for key in keys), tuple(rows))
 
 
-def curves_picture(risk: RecordsRisk) -> Picture:
+def _curves_picture(risk: RecordsRisk) -> Picture:
     """Return what each published count tells, and the risk against noise and others: Figures 1 to 3, 5, 6.
 
     Figure 4 is a picture of its own (`discreet.answers.record_example`).
@@ -327,7 +327,7 @@ def curves_picture(risk: RecordsRisk) -> Picture:
     return Picture(tuple(panels), title, across=2)
 
 
-def areas_table(risk: RecordsRisk) -> AnswerTable:
+def _areas_table(risk: RecordsRisk) -> AnswerTable:
     """Return the risk by area, for the adversary who knows that area; there may be millions of rows."""
     rows: list[tuple[object, ...]] = []
     for level in risk.areas:
@@ -346,7 +346,7 @@ def areas_table(risk: RecordsRisk) -> AnswerTable:
     return AnswerTable(_AREAS, tuple(rows))
 
 
-def people_by_ratio(risk: RecordsRisk) -> Picture:
+def _people_by_ratio(risk: RecordsRisk) -> Picture:
     """Return people by ratio: expected over the noise and as drawn, a panel for each prior, lowest level."""
     panels = []
     for prior in risk.priors[:4]:
@@ -560,7 +560,7 @@ def _body(risk: RecordsRisk) -> Iterator[Part]:
         )
     for prior in risk.priors:
         for who in ("everyone", "uniques"):
-            table = rows_table(risk, prior, who)
+            table = _rows_table(risk, prior, who)
             if not table.rows:
                 continue
             yield ""
@@ -568,7 +568,7 @@ def _body(risk: RecordsRisk) -> Iterator[Part]:
             yield table
     yield ""
     yield f"By how many people share the cell in the {_level(risk)}, prior {risk.priors[0]}:"
-    yield sizes_table(risk, risk.priors[0])
+    yield _sizes_table(risk, risk.priors[0])
     yield from example_parts(risk)
     if risk.certain:
         yield sentence(

@@ -106,11 +106,11 @@ def table_risk_answer(table_risk: TableRisk, *, table: str = "") -> Answer:
             largest=largest,
             adversary=table_adversary(table_risk),
         ),
-        figures={"ratios": partial(ratios_picture, table_risk)},
+        figures={"ratios": partial(_ratios_picture, table_risk)},
     )
 
 
-def ratios_picture(table_risk: TableRisk) -> Picture:
+def _ratios_picture(table_risk: TableRisk) -> Picture:
     """Return the share of rows whose ratio is above each value, a line for each level.
 
     >>> import tempfile
@@ -119,7 +119,7 @@ def ratios_picture(table_risk: TableRisk) -> Picture:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "table.csv")
     ...     _ = file.write_text("level,value,variance\\nBlock,8,5\\nState,70,5\\n")
-    ...     picture = ratios_picture(table_risk(file, prior="1/10", known=0))
+    ...     picture = _ratios_picture(table_risk(file, prior="1/10", known=0))
     >>> [item.label for item in picture.panels[0].items], picture.title
     (['odds doubled', 'Block', 'State'], '2 rows, prior 0.1')
     """

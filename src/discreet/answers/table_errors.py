@@ -26,10 +26,10 @@ _COLUMNS = (
 )
 
 
-def size_text(least: int, most: int | None) -> str:
+def _size_text(least: int, most: int | None) -> str:
     """Write a class of sizes.
 
-    >>> size_text(0, 0), size_text(10, 99), size_text(1000, None)
+    >>> _size_text(0, 0), _size_text(10, 99), _size_text(1000, None)
     ('0', '10 to 99', '1,000 and more')
     """
     if most is None:
@@ -48,7 +48,7 @@ def error_cells(errors: Sequence[TableError]) -> AnswerTable:
         (
             level_name(error.level),
             error.query,
-            size_text(error.least, error.most),
+            _size_text(error.least, error.most),
             error.level,
             error.least,
             error.most,
@@ -118,7 +118,7 @@ def error_picture(errors: Sequence[TableError]) -> Picture:
             for table_error in finest
         }
     )
-    names = tuple(size_text(least, None if most == 10**18 else most) for least, most in sizes)
+    names = tuple(_size_text(least, None if most == 10**18 else most) for least, most in sizes)
     position_of = {least: number for number, (least, _) in enumerate(sizes)}
 
     def lines(level: str, number: int, value: str) -> Line:

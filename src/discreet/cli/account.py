@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from discreet.accounting.costs import PrivacyTable
     from discreet.accounting.sampling import Sampled
 
-CERTIFIED_DIGITS = 300
+_CERTIFIED_DIGITS = 300
 
 app = console.command(
     "account",
@@ -84,7 +84,7 @@ def account(
 
 
 def _check_digits(digits: int | None, certify: bool) -> None:
-    most = CERTIFIED_DIGITS if certify else FLOAT_DIGITS
+    most = _CERTIFIED_DIGITS if certify else FLOAT_DIGITS
     if digits is not None and not 1 <= digits <= most:
         which = f"without --certify a result has 1 to {most} digits that hold"
         if certify:

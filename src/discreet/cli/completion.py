@@ -133,7 +133,7 @@ def _levels() -> dict[str, str]:
     return {"|".join(names): levels for levels, names in by_release.items()}
 
 
-AWK = r"""awk '/^[ \t]*\[\[levels\]\]/ { inside = 1; next } /^[ \t]*\[/ { inside = 0 }
+_AWK = r"""awk '/^[ \t]*\[\[levels\]\]/ { inside = 1; next } /^[ \t]*\[/ { inside = 0 }
         inside && /^[ \t]*name[ \t]*=/ { sub(/^[^"]*"/, ""); sub(/".*/, ""); print; inside = 0 }'"""
 """Prints the names of the levels of a release file."""
 
@@ -228,10 +228,10 @@ def _cases(pairs: Sequence[tuple[str, str]]) -> str:
     return "\n".join(f'        {pattern}) echo "{words}" ;;' for pattern, words in pairs)
 
 
-def bash_script(commands: Sequence[Completed]) -> str:
+def _bash_script(commands: Sequence[Completed]) -> str:
     """Return the completion for bash.
 
-    >>> "complete -F _discreet discreet" in bash_script(list(completed_commands()))
+    >>> "complete -F _discreet discreet" in _bash_script(list(completed_commands()))
     True
     """
     kinds = [
@@ -248,7 +248,7 @@ def bash_script(commands: Sequence[Completed]) -> str:
         kinds=_cases(kinds),
         levels=_level_cases(),
         presets=" ".join(_presets()),
-        awk=AWK,
+        awk=_AWK,
     )
 
 
@@ -344,10 +344,10 @@ fi
 """
 
 
-def zsh_script(commands: Sequence[Completed]) -> str:
+def _zsh_script(commands: Sequence[Completed]) -> str:
     """Return the completion for zsh, with what each command and option does.
 
-    >>> zsh_script(list(completed_commands())).splitlines()[0]
+    >>> _zsh_script(list(completed_commands())).splitlines()[0]
     '#compdef discreet'
     """
     helps = {command.words: command.help for command in commands}
@@ -376,7 +376,7 @@ def zsh_script(commands: Sequence[Completed]) -> str:
         places=_cases(places),
         levels=_level_cases(),
         presets=" ".join(_presets()),
-        awk=AWK,
+        awk=_AWK,
     )
 
 
@@ -421,10 +421,10 @@ complete -c discreet -f
 """
 
 
-def fish_script(commands: Sequence[Completed]) -> str:
+def _fish_script(commands: Sequence[Completed]) -> str:
     """Return the completion for fish, with what each command and option does.
 
-    >>> "-l delta -x -d 'Epsilon at this delta" in fish_script(list(completed_commands()))
+    >>> "-l delta -x -d 'Epsilon at this delta" in _fish_script(list(completed_commands()))
     True
     """
     helps = {command.words: command.help for command in commands}
@@ -449,7 +449,7 @@ def fish_script(commands: Sequence[Completed]) -> str:
         commands=" ".join(_fish(command.words) for command in commands if command.words),
         levels="\n".join(levels),
         lines="\n".join(lines),
-        awk=AWK,
+        awk=_AWK,
     )
 
 
@@ -469,5 +469,5 @@ def _fish(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-SCRIPTS = {"bash": bash_script, "zsh": zsh_script, "fish": fish_script}
+SCRIPTS = {"bash": _bash_script, "zsh": _zsh_script, "fish": _fish_script}
 """How the script of each shell is made."""

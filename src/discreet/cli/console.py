@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     Contents = Mapping[str, Content | Callable[[], Content]]
     """What files hold, by option: a text, a table (every float with all its digits), or a picture."""
 
-MOST_JOBS = 256
-LARGEST_EPSILON = 10**6
+_MOST_JOBS = 256
+_LARGEST_EPSILON = 10**6
 
-HELP_WIDTH = 80
+_HELP_WIDTH = 80
 """Columns that an example may take."""
 
 TRY = "To try it, in an empty directory:"
@@ -199,9 +199,9 @@ def jobs_or_cpus(jobs: int | None) -> int:
     if jobs is None:
         from discreet.accounting.parallel import usable_cpus
 
-        return min(usable_cpus(), MOST_JOBS)
-    if whole(jobs, name="jobs") > MOST_JOBS:
-        raise InputError(f"jobs is {jobs}; at most {MOST_JOBS} are allowed")
+        return min(usable_cpus(), _MOST_JOBS)
+    if whole(jobs, name="jobs") > _MOST_JOBS:
+        raise InputError(f"jobs is {jobs}; at most {_MOST_JOBS} are allowed")
     return jobs
 
 
@@ -274,8 +274,8 @@ def read_epsilon(text: str) -> Fraction:
     discreet.errors.InputError: epsilon is -1; it must be zero or more, and at most 1000000
     """
     epsilon = fraction(text, name="epsilon")
-    if not 0 <= epsilon <= LARGEST_EPSILON:
-        raise InputError(f"epsilon is {text}; it must be zero or more, and at most {LARGEST_EPSILON}")
+    if not 0 <= epsilon <= _LARGEST_EPSILON:
+        raise InputError(f"epsilon is {text}; it must be zero or more, and at most {_LARGEST_EPSILON}")
     return epsilon
 
 
@@ -317,7 +317,7 @@ def _folded(line: str) -> str:
     made = [" "]
     for part in line.split(" --"):  # an option stays with its value
         word = part if made == [" "] else f"--{part}"
-        if len(made[-1]) + len(word) + 3 > HELP_WIDTH:
+        if len(made[-1]) + len(word) + 3 > _HELP_WIDTH:
             made[-1] += " \\"
             made.append("     ")
         made[-1] += f" {word}"
@@ -488,7 +488,7 @@ def need_tables(command: str) -> None:
         raise DiscreetError(f"{text}: {install_hint('release')}")
 
 
-KINDS = {"plot": (".svg", ".png", ".pdf"), "pdf": (".pdf",)}
+_KINDS = {"plot": (".svg", ".png", ".pdf"), "pdf": (".pdf",)}
 """How the names of files end, by the option that names them, where it is not .csv."""
 
 
@@ -503,7 +503,7 @@ class Outputs:
     def __init__(self, **places: Path | None) -> None:
         self.planned: dict[str, Path] = {}
         for name, path in places.items():
-            self.plan(f"--{name}", path, KINDS.get(name, (".csv",)))
+            self.plan(f"--{name}", path, _KINDS.get(name, (".csv",)))
 
     def plan(self, option: str, path: Path | None, kinds: Sequence[str], *, source: str = "") -> None:
         """Check that a file can be written, without writing it, and that it is not the one that is read."""

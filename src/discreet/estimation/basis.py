@@ -43,7 +43,7 @@ class Basis:
         # contrasts grouped by the numbers as which the splits act on them; within a group all are 0
         contrasts: dict[tuple[int, ...], list[Floats]] = {}
         for (many, treated), members in orbits.items():
-            numbers = tuple(many if how == ALONE else 0 for how in treated)
+            numbers = tuple(many if how == _ALONE else 0 for how in treated)
             contrasts.setdefault(numbers, []).extend(_contrasts(size, members))
         for group in groups:
             within = contrasts.setdefault((0,) * len(splits), [])
@@ -74,7 +74,7 @@ class Basis:
         return len(self.vectors[self.parts[part]])
 
 
-ALONE = "alone"
+_ALONE = "alone"
 """Marks a group of the refinement that is also a group of the split."""
 
 
@@ -82,7 +82,7 @@ def _treatment(group: tuple[int, ...], split: Groups) -> str | int | None:
     """Return ALONE if a group is also a group of the split, else the index of the group it is in, or None."""
     for number, members in enumerate(split):
         if group[0] in members:
-            return ALONE if len(members) == len(group) else number
+            return _ALONE if len(members) == len(group) else number
     return None
 
 

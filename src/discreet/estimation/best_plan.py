@@ -76,29 +76,29 @@ from discreet.noise.capabilities import require
 from discreet.numbers import Exact, Interval, brief, by_name, positive, share
 from discreet.questions import asked_with
 
-PIECES = [scale * ten for ten in (10**7, 10**6, 10**5, 10**4, 10**3) for scale in (10, 5, 2)] + [1000]
+_PIECES = [scale * ten for ten in (10**7, 10**6, 10**5, 10**4, 10**3) for scale in (10, 5, 2)] + [1000]
 """Units that the total is divided into: as many as the exact account can take."""
 
 LINE, MOST_WORK = 1e11, 4e5
 """Steps of a loss beyond which its lattice does not count; terms at nodes of a contour that take seconds."""
 
-NEGLIGIBLE = 1e-5
+_NEGLIGIBLE = 1e-5
 """A query whose share of the cost is below this is not needed by the optimum."""
 
-CLOSE = 1e-6
+_CLOSE = 1e-6
 """How close to its bound the result comes, relatively, and which part of all budgets stays as they are while
 variances are compared: what nobody measures would drown the others in rounding."""
 
-SURE = 1e6
+_SURE = 1e6
 """What is known of cells that cannot be, relative to all that is measured."""
 
-STEPS = 40
+_STEPS = 40
 """Steps of the search before it is finished off."""
 
-LEAST_VARIANCE = 0.05
+_LEAST_VARIANCE = 0.05
 """Noise of a smaller parameter has next to no variance, and variances are no longer convex in budgets."""
 
-BINDING = 1e-4
+_BINDING = 1e-4
 """A goal binds if it is met with less than this to spare."""
 
 
@@ -268,7 +268,7 @@ def _closeness(goals: Sequence[Goal], misses: Sequence[float]) -> tuple[float, t
             "the goals differ so much that the loosest would get next to nothing; leave them out"
         )
     ratio = max(misses, default=1.0)
-    near = ratio * (1 - BINDING)
+    near = ratio * (1 - _BINDING)
     return ratio, tuple(
         (goal.level, goal.query) for goal, miss in zip(goals, misses, strict=True) if miss > near
     )
@@ -381,8 +381,8 @@ class _Ceiling:
 
 def _costed(chain: UniformPlan, best: Floats, goals: Sequence[Goal], ceiling: _Ceiling) -> Costed:
     """Return the best budgets as a release, of a rho that meets the goals or stays below the ceiling."""
-    merges = chain.release(best, PIECES[0], up=True).spine is not None
-    ways = [(pieces, merged) for pieces in PIECES for merged in (False, True)[: 1 + merges]]
+    merges = chain.release(best, _PIECES[0], up=True).spine is not None
+    ways = [(pieces, merged) for pieces in _PIECES for merged in (False, True)[: 1 + merges]]
     for way in ways:
 
         def made(rho: float, way: tuple[int, bool] = way) -> Release:
@@ -409,11 +409,11 @@ def _met(
 ) -> Costed:
     """Return the release of the least rho that meets the goals, and its exact epsilon."""
     least = int(np.argmax(best / chain.unit))
-    if best[least] * LEAST_VARIANCE > chain.unit[least]:
+    if best[least] * _LEAST_VARIANCE > chain.unit[least]:
         level, query = chain.keys[least]
         raise InputError(
             f"the goals leave next to no noise: query {query!r} of level {level!r} would have variance "
-            f"{chain.unit[least] / best[least]:.3g}; a plan is for variances of at least {LEAST_VARIANCE:g}"
+            f"{chain.unit[least] / best[least]:.3g}; a plan is for variances of at least {_LEAST_VARIANCE:g}"
         )
     start = float(best.sum())
     rho = _crossing(lambda rho: 1 / max(chain.misses(made(rho), goals)), start, below=False)
@@ -430,7 +430,7 @@ def _kept(made: Callable[[float], Release], best: Floats, ceiling: _Ceiling) -> 
         if start < 1e-9:
             raise InputError(f"epsilon {target:.6g} at this delta leaves almost nothing to measure")
     rho = _crossing(lambda rho: ceiling.part(made(rho)), start, below=True)
-    less = (made(rho * (1 - 5 * CLOSE) ** k) for k in range(20))
+    less = (made(rho * (1 - 5 * _CLOSE) ** k) for k in range(20))
     return ceiling.proved((release, ceiling.epsilons(release)) for release in less)
 
 
@@ -442,14 +442,14 @@ def _crossing(value: Callable[[float], float], start: float, *, below: bool) -> 
     low, high, rho, last = 1e-12, 1e12, start, (0.0, 0.0)
     for turn in range(60):
         gained = value(rho)
-        if 0.0 <= (1.0 - gained if below else gained - 1.0) < CLOSE:
+        if 0.0 <= (1.0 - gained if below else gained - 1.0) < _CLOSE:
             return rho
         low, high = (rho, high) if gained <= 1.0 else (low, rho)
         if high < low * (1 + 1e-9):
             break  # rounded budgets jump here
         here = math.log(rho), math.log(min(max(gained, 1e-9), 1e9))
         slope = (here[1] - last[1]) / (here[0] - last[0]) if turn else 1.0
-        aim = (-CLOSE if below else CLOSE) / 3 - here[1]
+        aim = (-_CLOSE if below else _CLOSE) / 3 - here[1]
         rho *= math.exp(aim / slope if 0.1 < slope < 10.0 else aim)
         if not low < rho < high:
             rho = math.sqrt(low * high)
@@ -547,7 +547,7 @@ class UniformPlan:
         rows = np.eye(len(targets)) if rows is None else rows
         depth, many = len(self.names), len(budgets)
         now = self.budgets / self.budgets.sum()
-        precision = (budgets + CLOSE * budgets.sum() * now) / ((1 + CLOSE) * self.unit)
+        precision = (budgets + _CLOSE * budgets.sum() * now) / ((1 + _CLOSE) * self.unit)
         values, slopes = np.zeros(len(rows)), np.zeros((len(rows), many))
         # Keeps what nobody measures invertible. Sums over cells are hundreds of times larger than single
         # ones, so a smaller one is lost in rounding, and the search fails or stops early.
@@ -559,7 +559,7 @@ class UniformPlan:
         for grams, means in self._groups:
             G = [np.stack([grams[self.keys[key][1]] for key in at]) for at in own]
             sure = sum(
-                (SURE * precision.sum() * grams[table] for table in self.model.impossible), np.zeros(())
+                (_SURE * precision.sum() * grams[table] for table in self.model.impossible), np.zeros(())
             )
             J = [
                 np.tensordot(precision[at], G[level], axes=1) + sure + tiny * np.eye(G[level].shape[-1])
@@ -593,7 +593,7 @@ class UniformPlan:
                 out = (out + np.swapaxes(out, 1, 2)) / 2
                 steps.append((left, right, siblings))
         slopes /= self.unit
-        return values, (slopes + CLOSE * (slopes @ now)[:, None]) / (1 + CLOSE)
+        return values, (slopes + _CLOSE * (slopes @ now)[:, None]) / (1 + _CLOSE)
 
     def _add_slopes(
         self,
@@ -636,11 +636,11 @@ class UniformPlan:
             return values / bounds, -slopes / bounds[:, None]
 
         x, weights, cost = self.budgets, np.ones(len(bounds)), math.inf
-        for _ in range(STEPS):
+        for _ in range(_STEPS):
             ratios, gains = relative(x)
             most = float(ratios.max())
             cost, last = float(x.sum()) * most, cost
-            if abs(last - cost) < 10 * BINDING * cost:
+            if abs(last - cost) < 10 * _BINDING * cost:
                 break
             weights *= np.sqrt(ratios / most)
             weights *= x.sum() / float(weights @ gains @ x)
@@ -669,7 +669,7 @@ class UniformPlan:
         for budget in (self.budgets, x, np.maximum(polished.x, 0.0)):
             if np.all(np.isfinite(budget)) and budget.sum() > 0.0:
                 # what is so little is left out, unless that costs more than it is
-                for least, charge in ((NEGLIGIBLE, 1.0), (1e-4 * NEGLIGIBLE, 1 + 10 * NEGLIGIBLE)):
+                for least, charge in ((_NEGLIGIBLE, 1.0), (1e-4 * _NEGLIGIBLE, 1 + 10 * _NEGLIGIBLE)):
                     kept = np.where(budget > least * budget.sum(), budget, 0.0)
                     kept *= float(relative(kept)[0].max())
                     costs.append((float(kept.sum()) * charge, kept))
@@ -746,7 +746,7 @@ class UniformPlan:
                 nulls = solution.nulls()
                 for number, goal in enumerate(goals):
                     M, node = means[goal.query][position], self.names.index(goal.level)
-                    lost = np.sum(M * nulls[node]) > CLOSE * np.trace(M)
+                    lost = np.sum(M * nulls[node]) > _CLOSE * np.trace(M)
                     misses[number] += math.inf if lost else np.sum(M * solution.P[node]) / self.bound(goal)
         return [float(miss) for miss in misses]
 

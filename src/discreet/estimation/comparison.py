@@ -24,8 +24,8 @@ from discreet.faces import Summarised
 from discreet.numbers import share, shown
 from discreet.tables import Problems, TableSource, open_table, read_table
 
-MOST_PAIRS = 100_000
-SUREST = 0.001
+_MOST_PAIRS = 100_000
+_SUREST = 0.001
 """The chance that the order of two areas is the other one is not stated to be smaller than this."""
 _DRAW = re.compile(r"draw_(\d+)")
 
@@ -139,8 +139,8 @@ def _asked(pairs: str | Sequence[tuple[str, str]], names: Sequence[str]) -> list
         asked = list(combinations(names, 2)) if pairs == "all" else []
     else:
         asked = [(first, second) for first, second in pairs]
-    if len(asked) > MOST_PAIRS:
-        raise InputError(f"{len(names)} areas make {len(asked)} pairs; at most {MOST_PAIRS} are compared")
+    if len(asked) > _MOST_PAIRS:
+        raise InputError(f"{len(names)} areas make {len(asked)} pairs; at most {_MOST_PAIRS} are compared")
     for name in (name for pair in asked for name in pair):
         if name not in names:
             raise InputError(f"there is no area {shown(name)}; there are {', '.join(names[:8])}")
@@ -311,4 +311,4 @@ def _larger(difference: float, error: float) -> float:
     """The chance that the first is larger, if the error is normal; how it ends beyond that is not known."""
     if error == 0:
         return 0.5 if difference == 0 else float(difference > 0)
-    return min(max(0.5 * math.erfc(-difference / error / math.sqrt(2)), SUREST), 1 - SUREST)
+    return min(max(0.5 * math.erfc(-difference / error / math.sqrt(2)), _SUREST), 1 - _SUREST)

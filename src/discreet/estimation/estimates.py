@@ -29,13 +29,13 @@ Rows = tuple[Integers, Numbers]
 Seen = tuple[int, str, Integers, Numbers]
 """Measurements that were read: the number of the release, the query, units, and a row of cells for each."""
 
-MOST_HELD = 5_000_000
+_MOST_HELD = 5_000_000
 """Cells held in memory; if there are more, the units of the last depth are streamed."""
 PIECE = 1 << 22
 """Cells processed at a time."""
 MOST_TOGETHER = 400
 """Cells of one area solved together where variances differ within a query."""
-MOST_SOLVED = 20_000_000
+_MOST_SOLVED = 20_000_000
 """Entries of covariance matrices, of all areas that differ, where variances differ within a query."""
 
 
@@ -179,7 +179,7 @@ class Estimates:
         self.view = View(self.model, self.shape, told, self.solutions)
         self.width = sum(component.size * component.copies for component in self.model.components)
         self.in_order = all(source.in_order for source in given.sources)
-        small = given.size * self.width <= (MOST_HELD if self.in_order else 10 * MOST_HELD)
+        small = given.size * self.width <= (_MOST_HELD if self.in_order else 10 * _MOST_HELD)
         self.cut = given.size if (small if held is None else held) else given.tree.starts[-1]
         self._passes: list[Passes] = []
         self._passes = self._solve(workers)
@@ -191,10 +191,10 @@ class Estimates:
             return
         largest = max(component.size for component in self.model.components)
         numbers = max(self.shape.size, kinds) * sum(component.size**2 for component in self.model.components)
-        if largest > MOST_TOGETHER or numbers > MOST_SOLVED:
+        if largest > MOST_TOGETHER or numbers > _MOST_SOLVED:
             raise InputError(
                 f"the variances differ within queries, so {largest} cells must be solved together in each of "
-                f"{self.shape.size} areas that differ; at most {MOST_TOGETHER} cells, and {MOST_SOLVED:,} "
+                f"{self.shape.size} areas that differ; at most {MOST_TOGETHER} cells, and {_MOST_SOLVED:,} "
                 "entries of all matrices, are possible. State no attributes (then each cell is by itself), "
                 "take fewer areas, or give cells of a query one variance"
             )
@@ -707,7 +707,7 @@ class Moments:
         kept: each law takes a millisecond.
         """
         safe = self._quick_ends(b, values, level)
-        if places * values.shape[1] > MOST_RATIOS:
+        if places * values.shape[1] > _MOST_RATIOS:
             return safe
         known = np.isfinite(safe[0]) & np.isfinite(safe[1])
         ends = [end.copy() for end in safe]
@@ -715,7 +715,7 @@ class Moments:
         middle = values[known]
         for side in (0, 1):
             outer = safe[side][known]
-            inner = middle + NEAREST * (outer - middle)
+            inner = middle + _NEAREST * (outer - middle)
             for _ in range(2):  # coarse, then fine
                 outer, inner = here._between(outer, inner, level)
             ends[side][known] = outer + (side - 0.5) * 2e-9 * np.abs(outer - middle)
@@ -764,9 +764,9 @@ class Moments:
 
 STEPS = 8
 """Steps taken to find the ends of a ratio's interval."""
-NEAREST = 0.5
+_NEAREST = 0.5
 """Where the search for the end of a ratio's interval stops: half-way to the quick end."""
-MOST_RATIOS = 500
+_MOST_RATIOS = 500
 """Ratios of a table whose intervals come from the law of the noise."""
 
 

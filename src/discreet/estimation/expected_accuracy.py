@@ -157,7 +157,7 @@ def by_level(
             noise, cells = dict(view.told[number].variances).get(query), view.model.projection(query).cells
             step = steps[query]
             noise_sd, sd, margin = None if noise is None else times(noise**0.5, step), None, None
-            mean = mean_variance(view, query, nodes, units[nodes] / units[nodes].sum())
+            mean = _mean_variance(view, query, nodes, units[nodes] / units[nodes].sum())
             if mean is not None:
                 widest = float(view.largest_widths(query, 0.95)[nodes].max())
                 sd, margin = times(mean**0.5, step), times(widest, step)
@@ -166,7 +166,7 @@ def by_level(
     return tuple(levels)
 
 
-def mean_variance(view: View, query: str, nodes: Integers, weights: Floats) -> float | None:
+def _mean_variance(view: View, query: str, nodes: Integers, weights: Floats) -> float | None:
     """Return the mean variance of the cells in nodes of these weights; None if one is not determined."""
     if view.undetermined(query, nodes).any():
         return None

@@ -51,9 +51,9 @@ SHARES = {"overall": 0.1, "query": 0.5, "largest": 0.2}
 """The parts of ALARM that the tests of each kind may use; the rest is kept in reserve."""
 UNCHECKED = 1e-6
 """A measurement with a smaller M_ii stands alone: its residual is a rounding error."""
-ENLARGED = 4.0
+_ENLARGED = 4.0
 """The factor of the fourth cumulant of Laplace noise."""
-LISTED = 5
+_LISTED = 5
 """The largest residuals that are named."""
 
 
@@ -330,7 +330,7 @@ class Residuals:
             tally.read += len(rows) * projection.cells
             tally.chi_square += float(sums[rows].sum())
             flat = (squares if len(rows) == len(level) else squares[rows]).ravel()
-            least = tally.top[-1][0] ** 2 if len(tally.top) == LISTED else 0.0
+            least = tally.top[-1][0] ** 2 if len(tally.top) == _LISTED else 0.0
             for far in _largest(flat, least):
                 row, cell = divmod(far, projection.cells)
                 row = int(rows[row])
@@ -343,7 +343,7 @@ class Residuals:
 
     def packed(self) -> Floats:
         """Return what was found as one array, which other processes can send."""
-        rows = [np.zeros(2 + 6 * LISTED) for _ in self.tallies]
+        rows = [np.zeros(2 + 6 * _LISTED) for _ in self.tallies]
         for row, tally in zip(rows, self.tallies.values(), strict=True):
             row[:2] = tally.read, tally.chi_square
             flat = [number for entry in tally.top for number in entry]
@@ -353,7 +353,7 @@ class Residuals:
 
     def unpack(self, packed: Floats) -> None:
         """Add what another has found."""
-        width = 2 + 6 * LISTED
+        width = 2 + 6 * _LISTED
         for tally, row in zip(self.tallies.values(), packed.reshape(-1, width), strict=True):
             tally.read += int(row[0])
             tally.chi_square += float(row[1])
@@ -389,18 +389,18 @@ def _largest(sizes: Floats, least: float) -> list[int]:
     up to rounding, the first."""
     near = 1 - 1e-9
     some = np.flatnonzero(sizes >= least * near) if least else np.arange(len(sizes))
-    if len(some) > LISTED:
-        last = np.partition(sizes[some], len(some) - LISTED)[-LISTED]
+    if len(some) > _LISTED:
+        last = np.partition(sizes[some], len(some) - _LISTED)[-_LISTED]
         some = some[sizes[some] >= last * near]
         larger = some[sizes[some] > last / near]
-        some = np.concatenate([larger, np.setdiff1d(some, larger)])[:LISTED]
+        some = np.concatenate([larger, np.setdiff1d(some, larger)])[:_LISTED]
     return [int(number) for number in some]
 
 
 def _kept(top: list[Top]) -> list[Top]:
     # equal sizes in the order of the units, so that parts can be read in any order
     return sorted((row for row in top if row[5] > 0), key=lambda row: (-round(abs(row[0]), 6), *row[1:3]))[
-        :LISTED
+        :_LISTED
     ]
 
 
@@ -413,7 +413,7 @@ def spreads(tallies: Sequence[_Tally]) -> tuple[Spread, list[Spread]]:
     for tally in tallies:
         known = max((_kurtosis(law) for law in tally.laws), default=0.0)
         heavy = any(_proxy(law)[1] for law in tally.laws)
-        steep.append((known, known * (ENLARGED if heavy else 1.0)))
+        steep.append((known, known * (_ENLARGED if heavy else 1.0)))
 
     def most(part: Iterable[float]) -> float:
         return max(part, default=0.0)
@@ -440,7 +440,7 @@ def spreads(tallies: Sequence[_Tally]) -> tuple[Spread, list[Spread]]:
     return overall, made
 
 
-def judged(chance_above: float, chance_below: float, tests: int, alarm: float) -> tuple[float, str | None]:
+def _judged(chance_above: float, chance_below: float, tests: int, alarm: float) -> tuple[float, str | None]:
     """Return the chance of something as extreme on either side in any of the tests, and what is found."""
     least = min(chance_above, chance_below)
     finding = None
@@ -482,7 +482,7 @@ def fit_of(groups: Sequence[NamedResiduals]) -> Fit:
         chance, finding = None, None
         if able:
             tails = spread.above(tally.chi_square), spread.below(tally.chi_square)
-            chance, finding = judged(*tails, tests, SHARES["query"] * ALARM)
+            chance, finding = _judged(*tails, tests, SHARES["query"] * ALARM)
         rows.append(
             QueryFit(
                 group.levels[tally.level],
@@ -499,7 +499,7 @@ def fit_of(groups: Sequence[NamedResiduals]) -> Fit:
     chance, finding = None, None
     if tests:
         tails = joint.above(chi_square), joint.below(chi_square)
-        chance, finding = judged(*tails, 1, SHARES["overall"] * ALARM)
+        chance, finding = _judged(*tails, 1, SHARES["overall"] * ALARM)
     most, named = _largest_of(listed)
     far = "too large" if most is not None and most <= SHARES["largest"] * ALARM else None
     cells = sum(tally.cells for _, tally in listed)
@@ -554,7 +554,7 @@ def _largest_of(
                 )
             )
     named.sort(key=lambda pair: pair[0])
-    return min(1.0, many * least), tuple(residual for _, residual in named[:LISTED])
+    return min(1.0, many * least), tuple(residual for _, residual in named[:_LISTED])
 
 
 def _worst(tallies: Iterable[_Tally]) -> tuple[float, bool]:

@@ -9,7 +9,7 @@ from discreet.budget.toml import parse_toml
 from discreet.errors import InputError
 from discreet.numbers import Exact, positive
 
-NORMAL95 = 1.959963984540054
+_NORMAL95 = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ def read_goals(text: str, where: str) -> list[Goal]:
         if "sd" in table:
             size = moderate(table["sd"], name=f"sd of {name}")
         else:
-            size = moderate(table["margin95"], name=f"margin95 of {name}") / NORMAL95
+            size = moderate(table["margin95"], name=f"margin95 of {name}") / _NORMAL95
         goals.append(Goal(level, query, size))
     return goals
 

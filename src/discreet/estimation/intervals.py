@@ -399,8 +399,8 @@ class View:
             return
         projection = self.model.projection(query)
         every = np.arange(self.shape.size)
-        for start in range(0, len(some), MOST_CLASSES):
-            columns = projection.columns(some[start : start + MOST_CLASSES])
+        for start in range(0, len(some), _MOST_CLASSES):
+            columns = projection.columns(some[start : start + _MOST_CLASSES])
             wide = sum(row.size for row in columns.rows)
             for nodes in np.array_split(every, 1 + len(every) * wide // AT_ONCE):
                 moved = [
@@ -416,7 +416,7 @@ class View:
         if self._is_normal:
             return
         sets, of = np.unique(wanted, axis=0, return_inverse=True)
-        if len(sets) > MOST_SETS:
+        if len(sets) > _MOST_SETS:
             yield from self._find_some(query, wanted)
             return
         for number, chosen in enumerate(sets):
@@ -426,14 +426,14 @@ class View:
     def _find_some(self, query: str, wanted: NDArray[np.bool_]) -> Iterator[Terms]:
         """Yield the same; a class wanted at some node is examined at every node that wants any class."""
         projection, some = self.model.projection(query), np.flatnonzero(wanted.any(axis=0))
-        for start in range(0, len(some), MOST_CLASSES):
-            columns = projection.columns(some[start : start + MOST_CLASSES])
+        for start in range(0, len(some), _MOST_CLASSES):
+            columns = projection.columns(some[start : start + _MOST_CLASSES])
             nodes = np.flatnonzero(wanted[:, columns.classes].any(axis=1))
             variances = self.variances(query, nodes)[:, columns.classes]
             matters = (variances > 0) & wanted[np.ix_(nodes, columns.classes)]
             enough = FAR**2 * np.where(matters, variances, np.inf)
             least = np.full((self.shape.size, len(columns.classes)), np.inf)
-            least[nodes] = np.where(matters, LEAST * np.sqrt(variances), np.inf)
+            least[nodes] = np.where(matters, _LEAST * np.sqrt(variances), np.inf)
             branches = self._branches.among(columns.components)
             for reached in branches.reached(nodes, columns.rows, columns.lengths, enough):
                 there = replace(reached, place=nodes[reached.place])
@@ -603,14 +603,14 @@ class View:
 MOST_WEIGHTS = 1 << 24
 """The most weights of noises computed for all pairs of cells; for the rest only a bound is known."""
 
-MOST_SETS = 16
+_MOST_SETS = 16
 """Sets of classes examined one by one, each at its own nodes."""
 
-MOST_CLASSES = 256
+_MOST_CLASSES = 256
 """Classes of cells examined together."""
 
 FAR = 1 / 100
 """Branches of the tree where no weight can exceed this many standard deviations are left out."""
 
-LEAST = 1e-5
+_LEAST = 1e-5
 """The smallest weights kept, in standard deviations of the estimate."""

@@ -27,7 +27,7 @@ from discreet.tables import Problems, TableSource, read_table
 Noise = str | float
 """The variance or covariance of noise: a column that has it for every row, or one number for all rows."""
 
-STEADY = 8.0
+_STEADY = 8.0
 """A ratio is used where its denominator is at least so many standard deviations above zero."""
 
 
@@ -377,7 +377,7 @@ def noisy_ratio(
         raise InputError("a variance of the noise is below zero")
     if (of_both**2 > of_top * of_bottom * (1 + 1e-9)).any():
         raise InputError("a covariance is larger than the variances of part and whole allow")
-    steady = (bottom > 0) & (bottom >= STEADY * np.sqrt(of_bottom))
+    steady = (bottom > 0) & (bottom >= _STEADY * np.sqrt(of_bottom))
     safe = np.where(steady, bottom, 1.0)
     ratio = top / safe
     shared = ratio * of_bottom - of_both

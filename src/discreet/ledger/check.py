@@ -23,7 +23,7 @@ from discreet.ledger.rules import rules_beside
 from discreet.questions import Option
 from discreet.rehearsal import NOT_PRIVATE
 
-RUNS = ("discreet measurements 1", "discreet safetab 1")
+_RUNS = ("discreet measurements 1", "discreet safetab 1")
 """The manifest formats of runs that spend budget."""
 
 
@@ -235,7 +235,7 @@ def _given(ledger: Ledger, output: Path, shown: str, findings: _Findings) -> Non
         findings.remarks.append(f"{shown} holds estimates, which spend nothing; its files are not recorded")
     elif NOT_PRIVATE in str(manifest.get("warning", "")):
         findings.remarks.append(f"{shown} comes from a rehearsal, {NOT_PRIVATE}: it must not be published")
-    elif kind in RUNS:
+    elif kind in _RUNS:
         findings.problems.append(
             f"{shown} comes from a run that the ledger lacks: it was made without a ledger"
         )

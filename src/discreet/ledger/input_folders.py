@@ -14,7 +14,7 @@ from pathlib import Path
 from discreet.budget.text_files import STANDARD_INPUT
 from discreet.tables import file_of
 
-DEEPEST = 3
+_DEEPEST = 3
 """How deep links are looked for within a folder of records."""
 
 
@@ -41,7 +41,7 @@ def _folders(source: object) -> list[Path]:
     else:
         folders.append(_real(named))
         if named.is_dir():
-            folders += _linked(named, DEEPEST)
+            folders += _linked(named, _DEEPEST)
     return folders
 
 

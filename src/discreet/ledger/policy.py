@@ -36,7 +36,7 @@ FORMAT = "discreet policy 1"
 VARIABLE = "DISCREET_POLICY"
 """The environment variable that may name one more policy."""
 
-KEY_VARIABLE = "DISCREET_POLICY_KEY"
+_KEY_VARIABLE = "DISCREET_POLICY_KEY"
 """The environment variable that may hold the public key that policies must be signed with."""
 
 MACHINE = Path("/etc/discreet")
@@ -279,7 +279,7 @@ def read_policy(path: FilePath, *, keys: Iterable[str] | None = None) -> Policy:
         what = "is not signed" if signer is None else f"is signed with the key {signer[:16]}"
         raise InputError(
             f"the policy {path} {what}; here policies must be signed with the key {wrong[0][:16]} "
-            f"({KEY_VARIABLE}, or {MACHINE / 'policy-key.pub'})"
+            f"({_KEY_VARIABLE}, or {MACHINE / 'policy-key.pub'})"
         )
     return replace(policy, signed_by=signer, pinned=bool(needed))
 
@@ -294,7 +294,7 @@ def check_owner(path: Path) -> None:
     except ImportError:
         raise InputError(
             f"who wrote the policy {path} cannot be told on this system, where files have no owners: it must "
-            f"be signed with the key of policies ({KEY_VARIABLE})"
+            f"be signed with the key of policies ({_KEY_VARIABLE})"
         ) from None
     try:
         above = os.stat(path.parent).st_uid
@@ -305,7 +305,7 @@ def check_owner(path: Path) -> None:
         raise InputError(
             f"the policy {path} belongs to {_named(pwd.getpwuid, strangers[0])}, who may be a stranger: it "
             "must belong to you, to root or to the owner of its directory, or be signed with the key of "
-            f"policies ({KEY_VARIABLE})"
+            f"policies ({_KEY_VARIABLE})"
         )
 
 
@@ -315,7 +315,7 @@ def pinned_keys() -> tuple[str, ...]:
     >>> len(pinned_keys()) <= 2
     True
     """
-    given, file = [(os.environ.get(KEY_VARIABLE, ""), KEY_VARIABLE)], MACHINE / "policy-key.pub"
+    given, file = [(os.environ.get(_KEY_VARIABLE, ""), _KEY_VARIABLE)], MACHINE / "policy-key.pub"
     if os.path.lexists(file):
         given.append((_text(file, "key of policies"), str(file)))
     keys = []

@@ -20,7 +20,7 @@ from discreet.budget.joins import AverageOf, Join
 from discreet.estimation.averages import Average, average
 from discreet.noise import Noise
 
-LEVEL = 0.9
+_LEVEL = 0.9
 
 COLUMNS = {
     "average": "people a household, of at most of_at_most people in each: not of all, if some have more",
@@ -89,7 +89,7 @@ def _average(total: float, number: float, part: _Part, noises: tuple[Noise, Nois
         number_noise=[noises[1]],
         at_least=part.at_least,
         at_most=most,
-        level=LEVEL,
+        level=_LEVEL,
     )
 
 

@@ -56,7 +56,7 @@ POSTS = ("none", "nonnegative", "consistent", "tables")
 """Estimates beside the measurements: none, values below zero set to zero, those of `estimate` with whole
 numbers, or these and the whole numbers as histogram and microdata."""
 
-WHOLE = ("consistent", "tables")
+_WHOLE = ("consistent", "tables")
 """Those that have whole numbers."""
 
 _REDRAWING = Redrawing()
@@ -142,7 +142,7 @@ def measure(asked: Measuring) -> Measured:
     is_text = asked.format is None and isinstance(origin, str | os.PathLike) and table_format(origin) == "csv"
     like = "csv" if is_text else "parquet"
     kind = output_format(asked.format, like, for_spreadsheets=asked.for_spreadsheets)
-    pairs = level_pairs(release, asked.invariants)
+    pairs = _level_pairs(release, asked.invariants)
     table = noises(release)
     run = ReleaseRun(
         asked.out,
@@ -172,7 +172,7 @@ def measure(asked: Measuring) -> Measured:
     exact, laws = _exact(count_table, pairs), laws_of(layout, table)
     left_out = () if asked.records is None else _leaving_out(release, asked)
     tables = _Tables(release, most, count_table, pairs, exact, laws, post, left_out, asked.bureau_columns)
-    if post in WHOLE:  # what cannot be done is said before any noise is drawn
+    if post in _WHOLE:  # what cannot be done is said before any noise is drawn
         if post == "tables":
             check_people(release.attributes, queries_of(release))
         check_whole(release, layout.tree)
@@ -223,7 +223,7 @@ def _check_question(asked: Measuring) -> None:
         )
     if asked.records is None and not (asked.geocodes is asked.id is asked.input is None):
         raise InputError("geocodes, id and input (--geocodes, --id, --input) need records; counts have none")
-    if asked.post in WHOLE and not asked.additive:
+    if asked.post in _WHOLE and not asked.additive:
         raise InputError(
             f"post is {asked.post}, which needs counts that add up; leave additive=False (--not-additive) out"
         )
@@ -344,7 +344,7 @@ class _Tables:
         """Write the estimates that are asked for; return what the columns of each file are, and the errors of
         whole numbers."""
         layout, exact = self.found.layout, self.exact
-        if self.post in WHOLE:
+        if self.post in _WHOLE:
             attributes = self.release.attributes
             source = in_memory(layout, values, self.laws, attributes)
             given = published(layout, source, exact, attributes, folder.kind, steps=unit_steps(self.release))
@@ -369,7 +369,7 @@ class _Tables:
         return {"estimates": said}, None
 
 
-def level_pairs(release: Release, pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+def _level_pairs(release: Release, pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Check pairs of a level and one of its queries, such as those to hold exact."""
     for level, query in pairs:
         queries = {one_level.name: [q.name for q in one_level.queries] for one_level in release.levels}

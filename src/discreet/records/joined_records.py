@@ -46,9 +46,9 @@ from discreet.tables import Problems, TableSource, Words
 
 Mask = NDArray[np.bool_]
 
-NO_HOUSEHOLD = "a household that is not among the households"
-NO_ADDRESS = "an address that is not among the addresses"
-LISTED_TWICE = "a key that stands in another row too; each may occur once"
+_NO_HOUSEHOLD = "a household that is not among the households"
+_NO_ADDRESS = "an address that is not among the addresses"
+_LISTED_TWICE = "a key that stands in another row too; each may occur once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -409,19 +409,19 @@ def _link(joined: JoinedRecords) -> None:
     join, people, households = joined.join, joined.files[PEOPLE], joined.files[HOUSEHOLDS]
     rows, again = _unique_rows(households, join.key)
     if join.repeated == REFUSE:
-        households.table.problems.rows(again, LISTED_TWICE, join.key)
+        households.table.problems.rows(again, _LISTED_TWICE, join.key)
     keys, words = people.table.words[join.key], households.table.words[join.key]
     joined.home = _rows_of(keys, words, rows)
     there = _rows_of(keys, words, np.arange(len(words.values))) >= 0
-    people.table.problems.rows(~there & (keys.codes >= 0), NO_HOUSEHOLD, join.key)
+    people.table.problems.rows(~there & (keys.codes >= 0), _NO_HOUSEHOLD, join.key)
     joined.home[people.left_out] = -1
     where = households
     if join.addresses is not None:
         where = joined.files[ADDRESSES]
         rows, twice = _unique_rows(where, join.key)
-        where.table.problems.rows(twice, LISTED_TWICE, join.key)
+        where.table.problems.rows(twice, _LISTED_TWICE, join.key)
         joined.address = _rows_of(words, where.table.words[join.key], rows)
-        households.table.problems.rows((joined.address < 0) & (words.codes >= 0), NO_ADDRESS, join.key)
+        households.table.problems.rows((joined.address < 0) & (words.codes >= 0), _NO_ADDRESS, join.key)
     unit = np.full(where.table.rows, -1, dtype=np.int64)
     if joined.tree is not None:
         counted = _located(joined) if where is not households else ~where.left_out
@@ -454,12 +454,12 @@ def _check_numbers(joined: JoinedRecords, order: ContentOrder) -> None:
 # -- cells ---------------------------------------------------------------------------------------------------
 
 
-def split_codes(join: Join, split: Split) -> NDArray[np.int32]:
+def _split_codes(join: Join, split: Split) -> NDArray[np.int32]:
     """Return the cell of each combination of the values of a split's attributes, or -1.
 
     >>> people, homes, tables = {"age": ["0-17", "18+"]}, {"own": ["y", "n"]}, {"all": JoinedTable(at_most=9)}
     >>> join = Join(key="address", people=people, households=homes, tables=tables)
-    >>> split_codes(join, Split((("child", ((("age", ("0-17",)), ("own", ("y",))),)),)))
+    >>> _split_codes(join, Split((("child", ((("age", ("0-17",)), ("own", ("y",))),)),)))
     array([[ 0, -1],
            [-1, -1]], dtype=int32)
     """
@@ -492,7 +492,7 @@ def _rows_counted(joined: JoinedRecords, name: str) -> tuple[Integers, Integers]
 def _cells(joined: JoinedRecords, split: Split, rows: Integers, home: Integers) -> Integers:
     """Return the cell of each record in one split, -1 if it has none."""
     codes = [joined.of_rows(name, rows, home) for name in split.attributes]
-    return split_codes(joined.join, split)[tuple(codes)].astype(np.int64)
+    return _split_codes(joined.join, split)[tuple(codes)].astype(np.int64)
 
 
 def _check_refused(joined: JoinedRecords) -> None:

@@ -31,7 +31,7 @@ from discreet.records.records import Examined, examine_records, input_of
 from discreet.records.suggestion import Suggestion, in_likely_encoding, suggest_input
 from discreet.tables import Problem, TableSource, is_there, kept_source, open_table
 
-MOST_SHOWN = 20
+_MOST_SHOWN = 20
 """Texts of one column that are shown."""
 
 
@@ -204,7 +204,7 @@ def _columns_of(
         if name not in columns.numbers and known is not None:
             unknown |= (lookup(columns.table.words[name], known) < 0) & ~columns.missing[name]
         many = np.bincount(texts.codes[unknown], minlength=1)
-        order = np.argsort(-many, kind="stable")[:MOST_SHOWN]
+        order = np.argsort(-many, kind="stable")[:_MOST_SHOWN]
         made.append(
             CheckedColumn(
                 name=name,

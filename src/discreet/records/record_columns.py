@@ -26,12 +26,12 @@ from discreet.tables import Codes, Dialect, Problems, ReadTable, TableSource, Wo
 Mask = NDArray[np.bool_]
 Value = str | Fraction
 
-MISSING = "a value is missing; as or leave_out in [input] says what to do"
+_MISSING = "a value is missing; as or leave_out in [input] says what to do"
 NO_TEXT = "a text is missing"
-IN_NO_BAND = "a number that is in no band of [input]"
-NO_NUMBER = "not a number"
+_IN_NO_BAND = "a number that is in no band of [input]"
+_NO_NUMBER = "not a number"
 COMMA = 'a number with a decimal comma; decimal = "," in [input] reads it'
-THOUSANDS = (
+_THOUSANDS = (
     "not a number as it stands: a comma or a point before three digits may separate thousands; take it out "
     "of the file, or say in [input] which is the decimal sign"
 )
@@ -63,10 +63,10 @@ def exact_number(text: str, decimal: str = ".") -> Fraction | None:
     return Fraction(text.replace(",", "."))
 
 
-def stated_number(text: str) -> Fraction | None:
+def _stated_number(text: str) -> Fraction | None:
     """Return the number that `[input]` states, with a point or a comma, whatever the file has.
 
-    >>> stated_number("2.5") == stated_number("2,5")
+    >>> _stated_number("2.5") == _stated_number("2,5")
     True
     """
     return exact_number(text, "," if "," in text else ".")
@@ -122,7 +122,7 @@ def read_records(
     optional: Sequence[str] = (),
     name: str = "records",
     of: str = "",
-    missing: str = MISSING,
+    missing: str = _MISSING,
     problems: Problems | None = None,
 ) -> RecordColumns:
     """Read columns of records as `[input]` says.
@@ -242,7 +242,7 @@ class _Meanings:
         self.leaves_out = how.leave_out
         self.filled: Value | None = how.filled or None
         if is_number and how.filled:
-            number = stated_number(how.filled)
+            number = _stated_number(how.filled)
             if number is None:
                 raise InputError(f"as of {name!r} in [input] is {how.filled!r}; a number is needed")
             self.filled = number
@@ -287,7 +287,7 @@ class _Meanings:
         elif bare in self._known:
             text = bare
         if self.is_number:
-            number = stated_number(text) if is_code else self._number(text, is_typed=is_typed)
+            number = _stated_number(text) if is_code else self._number(text, is_typed=is_typed)
             return number, self._no_number(text) if number is None else ""
         if self._is_identifier and not is_code:
             text = self._folded(bare)  # however it is written, it is the same person
@@ -304,8 +304,8 @@ class _Meanings:
     def _no_number(self, text: str) -> str:
         """Return what is wrong with a text that is no number."""
         if is_grouped(text, ",") or is_grouped(text, "."):
-            return THOUSANDS
-        return COMMA if self._table.decimal == "." and exact_number(text, ",") is not None else NO_NUMBER
+            return _THOUSANDS
+        return COMMA if self._table.decimal == "." and exact_number(text, ",") is not None else _NO_NUMBER
 
     def _band(self, text: str, number: Fraction | None) -> tuple[Value | None, str]:
         """Return the band of a number that a text is."""
@@ -315,5 +315,5 @@ class _Meanings:
         lowers = [band.lower for band in bands if band.lower is not None]
         index = bisect_right(lowers, number) + len(bands) - len(lowers) - 1  # the lowest band may have no end
         if index < 0 or ((upper := bands[index].upper) is not None and number >= upper):
-            return None, IN_NO_BAND
+            return None, _IN_NO_BAND
         return bands[index].label, ""

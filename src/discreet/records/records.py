@@ -34,7 +34,7 @@ from discreet.records.record_areas import areas_of_release
 from discreet.records.record_columns import RecordColumns, read_records
 from discreet.tables import Problems, ReadTable, TableSource, Words
 
-EXCESS = ("refuse", "keep")
+_EXCESS = ("refuse", "keep")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def examine_records(release: Release, asked: RecordsAsked, *, chances: Sequence[
         about = "is about people and households, which tabulate, measure and check-records count"
         why = about if release.join is not None else "states no attributes, so its queries cannot be counted"
         raise InputError(f"release {release.name!r} {why}")
-    if excess not in EXCESS:
+    if excess not in _EXCESS:
         raise InputError(f"excess is {excess!r}; it must be refuse or keep")
     if at_most is not None:
         whole(at_most, name="at_most")

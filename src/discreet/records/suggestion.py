@@ -42,29 +42,29 @@ from discreet.tables import (
 
 _PLAIN = ColumnInput()
 
-MOST_TEXTS = 5_000
+_MOST_TEXTS = 5_000
 """Different texts of a column that are kept; a column with more holds no codes."""
 
-MOST_CODES = 50
+_MOST_CODES = 50
 """Codes that are listed to be filled in."""
 
-FEW_NUMBERS = 25
+_FEW_NUMBERS = 25
 """Different numbers of a column, at most, that may be codes of categories: groups of ages have up to 23."""
 
-OLDEST = 120
+_OLDEST = 120
 """An age, at most; a larger number in bands of ages is a year, a code or an identifier."""
 
 _USUAL = tomllib.loads((files("discreet.records") / "usual_words.toml").read_text(encoding="utf-8"))
-MARKS: frozenset[str] = frozenset(_USUAL["marks"])
+_MARKS: frozenset[str] = frozenset(_USUAL["marks"])
 """Texts that usually stand for no value."""
 
-UNKNOWN: frozenset[str] = frozenset(_USUAL["unknown"])
+_UNKNOWN: frozenset[str] = frozenset(_USUAL["unknown"])
 """How a value is called that means that there is none."""
 
 NAMES: list[list[str]] = _USUAL["names"]
 """What columns are called, one thing a list."""
 
-TAILS: frozenset[str] = frozenset(("", *_USUAL["tails"]))
+_TAILS: frozenset[str] = frozenset(("", *_USUAL["tails"]))
 """What may stand behind such a name without changing its meaning."""
 
 WORDS: dict[str, list[list[str]]] = _USUAL["values"]
@@ -125,7 +125,7 @@ class _Profile:
             self._note_number(text)
             if self.texts is not None:
                 self.texts[text] = self.texts.get(text, 0) + many
-                if len(self.texts) > MOST_TEXTS:
+                if len(self.texts) > _MOST_TEXTS:
                     self.texts = None
 
     def _note_number(self, text: str) -> None:
@@ -170,7 +170,7 @@ class _Profile:
 
 
 def _is_mark(text: str) -> bool:
-    return not text.strip() or without_zeros(text.strip()) in MARKS
+    return not text.strip() or without_zeros(text.strip()) in _MARKS
 
 
 def suggest_input(
@@ -305,7 +305,7 @@ class _Finding:
         matched = self._matched(columns)
         for name in self.wanted:
             if name not in matched:
-                free = [profile for profile in self.profiles if profile not in matched.values()][:MOST_CODES]
+                free = [profile for profile in self.profiles if profile not in matched.values()][:_MOST_CODES]
                 line = f'# {quoted(name)} = {{ column = "..."{self._codes(name, {})} }}'
                 self._leave(name, line, f"which column is it? {', '.join(free)}")
                 continue
@@ -430,7 +430,7 @@ class _Finding:
         elif self._is_number(name) and stated is None and (doubt := self._doubtful_sign(column)):
             self._leave(name, f"# {quoted(name)} = {{ column = {quoted(column.name)} }}", doubt)
             return None
-        unknown = [value for value in self.values.get(name, ()) if value.casefold() in UNKNOWN]
+        unknown = [value for value in self.values.get(name, ()) if value.casefold() in _UNKNOWN]
         gaps = column.has_gaps and not (entry.filled or entry.leave_out)
         if gaps and len(unknown) == 1:
             made["filled"] = unknown[0]
@@ -440,13 +440,13 @@ class _Finding:
             text = f"{name}: some records have none; add to the line above{example} leave_out = true"
             self.notes.setdefault(name, []).append(f"# {text}")
             self.undecided.append(name)
-        return changed_column(entry, **made)
+        return _changed_column(entry, **made)
 
     def _read_as(self, name: str, column: _Profile) -> dict[str, object] | None:
         """Return what makes values of a column's texts; None if a person must say it."""
         values = self.values[name]
         exact, known = set(values), {value.casefold(): value for value in values}
-        bands = [value for value in values if value.casefold() not in UNKNOWN]
+        bands = [value for value in values if value.casefold() not in _UNKNOWN]
         met = {text.casefold() for text in column.values} & known.keys()
         if column.share(known) >= 0.5 and len(met) >= min(2, len(column.values)):
             texts = [text for text in column.texts or () if not _is_mark(text)]
@@ -468,7 +468,7 @@ class _Finding:
             return {"codes": codes}
         entry = f"{{ column = {quoted(column.name)}{self._codes(name, column.values)} }}"
         line = f"# {quoted(name)} = {entry}"
-        self._leave(name, line, f"which text is which of {', '.join(values[:MOST_CODES])}?")
+        self._leave(name, line, f"which text is which of {', '.join(values[:_MOST_CODES])}?")
         return None
 
     def _doubtful_sign(self, column: _Profile) -> str:
@@ -486,15 +486,15 @@ class _Finding:
         pairs = [("...", value) for value in self.values.get(name, ())]
         if self.show and texts:
             pairs = [(text, "...") for text in texts]
-        if not pairs or len(pairs) > MOST_CODES:
+        if not pairs or len(pairs) > _MOST_CODES:
             return ""
         return f", codes = {{ {', '.join(f'{quoted(code)} = {quoted(other)}' for code, other in pairs)} }}"
 
 
-def changed_column(column: ColumnInput, **changes: object) -> ColumnInput:
+def _changed_column(column: ColumnInput, **changes: object) -> ColumnInput:
     """Return how a column is read, but for changes.
 
-    >>> changed_column(ColumnInput(column="ALTER", bands=["0-17", "18+"]), filled="unknown").filled
+    >>> _changed_column(ColumnInput(column="ALTER", bands=["0-17", "18+"]), filled="unknown").filled
     'unknown'
     """
     every: dict[str, object] = {
@@ -514,7 +514,7 @@ def _doubtful_bands(bands: Sequence[str], column: _Profile) -> str:
     """
     read = read_bands(bands)
     doubts: list[str] = []
-    if column.texts is not None and len(column.values) <= FEW_NUMBERS:
+    if column.texts is not None and len(column.values) <= _FEW_NUMBERS:
         doubts.append("few different numbers")
     if column.numeric_share < 0.5:
         doubts.append("texts that are no numbers in most rows")
@@ -526,8 +526,8 @@ def _doubtful_bands(bands: Sequence[str], column: _Profile) -> str:
         ):
             doubts.append(f"{'all of them' if doubts else 'numbers that are all'} in one band")
         ends = [end for band in read for end in (band.lower, band.upper) if end is not None]
-        if max(ends) <= OLDEST < column.most:
-            doubts.append(f"numbers above {OLDEST}, which may be years of birth")
+        if max(ends) <= _OLDEST < column.most:
+            doubts.append(f"numbers above {_OLDEST}, which may be years of birth")
         if column.least < 0 <= min(ends):
             doubts.append("numbers below zero")
     if not doubts:
@@ -551,7 +551,7 @@ def _alikeness(column: str, word: str) -> int:
     if len(short) < 3 or not long.startswith(short):
         return 0
     is_cut_off = short is called and word.isalpha()
-    return int(is_cut_off or re.sub(r"[\W\d_]", "", rest) in TAILS)
+    return int(is_cut_off or re.sub(r"[\W\d_]", "", rest) in _TAILS)
 
 
 def _codes_by_words(values: Sequence[str], column: _Profile) -> dict[str, str]:

@@ -273,11 +273,11 @@ def _stroke(number: int, weight: Weight) -> Options:
 # -- legends, and panels of other kinds ----------------------------------------------------------------------
 
 
-def legend_rows(names: Sequence[str], width: int) -> int:
+def _legend_rows(names: Sequence[str], width: int) -> int:
     """Return how many rows the legend takes in a chart `width` pixels wide.
 
-    >>> legend_rows(["Exact", "zCDP", "Gaussian DP"], 500), legend_rows(["Exact", "zCDP", "Gaussian DP"], 200)
-    (1, 2)
+    >>> [_legend_rows(["Exact", "zCDP", "Gaussian DP"], width) for width in (500, 200)]
+    [1, 2]
     """
     rows, used = 1, 0.0
     for name in names:
@@ -288,7 +288,7 @@ def legend_rows(names: Sequence[str], width: int) -> int:
 
 def _legend(names: Sequence[str]) -> Options:
     """The legend on top, which takes more rows in a narrower chart; one of more than five is split."""
-    many = {width: legend_rows(names, width) for width in _WIDTHS}
+    many = {width: _legend_rows(names, width) for width in _WIDTHS}
     tops = {width: 6 + 28 * (rows if max(many.values()) <= 5 else 1) for width, rows in many.items()}
     cut = {"width": _LONGEST, "overflow": "truncate"} if max(map(len, names), default=0) > 30 else {}
     return {

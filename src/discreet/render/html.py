@@ -37,7 +37,7 @@ from discreet.answers.figure import Picture
 from discreet.answers.quantity import Quantity
 from discreet.errors import visible
 
-SHORT = 16
+_SHORT = 16
 """Rows of a table that is printed on one page."""
 
 _LONE = re.compile("[\ud800-\udfff]")
@@ -71,10 +71,10 @@ def section_of(answer: Answer, *, anchor: str, colours: Mapping[str, str] | None
     return _Writer(colours=colours or {}).section(answer, f'id="{anchor}"', 2)
 
 
-def marked_up(body: Sequence[Part]) -> Iterator[Part]:
+def _marked_up(body: Sequence[Part]) -> Iterator[Part]:
     """Yield the parts of a body; lines that are written as a page of Markdown become headings and lists.
 
-    >>> list(marked_up((Paragraph("## The odds"), Paragraph("- One."), Paragraph("- Two."), "Three.")))
+    >>> list(_marked_up((Paragraph("## The odds"), Paragraph("- One."), Paragraph("- Two."), "Three.")))
     [Heading(text='The odds'), Bullets(items=('One.', 'Two.'), role=''), 'Three.']
     """
     for mark, run in groupby(body, _mark):
@@ -144,7 +144,7 @@ class _Writer:
 
         Pictures stand where the body places them, or else at the end.
         """
-        parted = (part for part in marked_up(answer.body) if part not in ("", Paragraph("", wraps=False)))
+        parted = (part for part in _marked_up(answer.body) if part not in ("", Paragraph("", wraps=False)))
         body = [part for part in parted if not _is_title(part, answer.title)]
         parts: list[str] = []
         for is_placed, run in groupby(body, lambda part: isinstance(part, Illustration)):
@@ -230,7 +230,7 @@ class _Writer:
         shown = [number for number, column in enumerate(table.columns) if column.title]
         columns = [table.columns[number] for number in shown]
         rows = [[row[number] for number in shown] for row in table.rows]
-        short = " short" if len(rows) <= SHORT else ""
+        short = " short" if len(rows) <= _SHORT else ""
         if not self.in_notebook:
             yield f'<div class="scroll{short}" tabindex="0" role="group" aria-label="Table">'
         yield "<table>"

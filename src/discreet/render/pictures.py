@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis as Ruler
     from matplotlib.figure import Figure
 
-STYLE: Any = {
+_STYLE: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 8.5,
     "axes.titlesize": 9,
@@ -104,7 +104,7 @@ def figure_of(picture: Picture, look: Any = None, *, new: Callable[..., Figure] 
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context({**STYLE, **(look or {})}):
+    with matplotlib.rc_context({**_STYLE, **(look or {})}):
         many = len(picture.panels)
         across = picture.across or min(many, 4)
         is_small = many > _MANY
@@ -202,7 +202,7 @@ def figure_bytes(figure: Figure, kind: str, look: Any = None) -> bytes:
     import matplotlib
 
     stream = io.BytesIO()
-    with matplotlib.rc_context({**STYLE, **(look or {})}):
+    with matplotlib.rc_context({**_STYLE, **(look or {})}):
         figure.savefig(stream, format=kind, dpi=300, metadata=_UNDATED[kind])
     return stream.getvalue()
 

@@ -30,9 +30,9 @@ from discreet.loss.curves import Quantity as Asked
 from discreet.noise import Noise
 from discreet.numbers import Exact, exact_text, fraction
 
-FORMAT = "discreet export 1"
+_FORMAT = "discreet export 1"
 
-ALPHA = Fraction(1, 20)
+_ALPHA = Fraction(1, 20)
 """The type I error at which the trade-off curve is certified."""
 
 
@@ -59,10 +59,10 @@ def write_export(
         for file, certificate in certificates.items():
             (made / file).write_text(certificate.to_text(), encoding="utf-8")
         program = f"discreet {version('discreet')}"
-        page = export_page(account, program, alpha=Quantity(ALPHA, Style.GIVEN), missing=missing)
+        page = export_page(account, program, alpha=Quantity(_ALPHA, Style.GIVEN), missing=missing)
         (made / "README.md").write_text(page, encoding="utf-8")
         manifest = {
-            "format": FORMAT,
+            "format": _FORMAT,
             "program": program,
             "release": account.name,
             "releases": [release.name for release in releases],
@@ -118,12 +118,14 @@ def _certificates(
     reason = ""
     for many in dict.fromkeys((digits, None, 6, 3)):
         try:
-            box = account.tradeoff(alpha=ALPHA, certified=True, digits=many)
+            box = account.tradeoff(alpha=_ALPHA, certified=True, digits=many)
         except PrecisionError as problem:
             reason = f"\n  The type II error could not be certified: {problem}."
             continue
-        file = f"certificates/beta-at-alpha-{exact_text(ALPHA)}.json"
-        return made | {file: Certificate.from_account(account, releases, "beta", ALPHA, box, digits=many)}, ""
+        file = f"certificates/beta-at-alpha-{exact_text(_ALPHA)}.json"
+        return made | {
+            file: Certificate.from_account(account, releases, "beta", _ALPHA, box, digits=many)
+        }, ""
     return made, reason
 
 

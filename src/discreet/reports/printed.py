@@ -33,7 +33,7 @@ from discreet.files import check_writable, inert_text, write_whole
 from discreet.ledger.commit import free, whole_folder
 from discreet.questions import asked_with
 
-ENDINGS = (".xlsx", ".html", ".csv")
+_ENDINGS = (".xlsx", ".html", ".csv")
 
 
 @asked_with(Estimating)
@@ -59,17 +59,17 @@ def print_tables(asked: Estimating) -> PrintedTables:
             f"{out} can hold one table, and {len(asked.prints)} are to be printed; name a directory for a "
             "CSV file of each, or write .xlsx or .html"
         )
-    if ending in ENDINGS:
+    if ending in _ENDINGS:
         check_writable(out)
         if out.exists():
             raise InputError(f"{out} exists; name a new file for the tables")
     else:
         free(out)
     printed = printed_tables(asked)
-    if ending in ENDINGS:
+    if ending in _ENDINGS:
         write: Callable[[PrintedTables], bytes] = {
-            ".xlsx": xlsx_tables,
-            ".html": html_tables,
+            ".xlsx": _xlsx_tables,
+            ".html": _html_tables,
             ".csv": lambda one: csv_table(one.tables[0], one),
         }[ending]
         write_whole({out: write(printed)})
@@ -174,7 +174,7 @@ ul { margin: .7rem 0 0; padding: 0; list-style: none; max-width: 60rem; color: v
 """
 
 
-def html_tables(printed: PrintedTables) -> bytes:
+def _html_tables(printed: PrintedTables) -> bytes:
     """Return all tables as one page that needs nothing else."""
     title = "; ".join(table_title(table) for table in printed.tables)
     sections = "\n".join(_section(table, printed) for table in printed.tables)
@@ -251,7 +251,7 @@ def _need_xlsxwriter() -> None:
         )
 
 
-def xlsx_tables(printed: PrintedTables) -> bytes:
+def _xlsx_tables(printed: PrintedTables) -> bytes:
     """Return the tables as a workbook, a sheet for each query; numbers are numbers."""
     _need_xlsxwriter()
     import xlsxwriter

@@ -97,7 +97,7 @@ def write_records_risk(
             _people(place("people", format), format, found.each)
         for stem, picture in pictures.items():
             place(stem, "svg").write_bytes(picture_bytes(picture, "svg"))
-        place("report", "html").write_text(records_page(found, pictures), encoding="utf-8")
+        place("report", "html").write_text(_records_page(found, pictures), encoding="utf-8")
         place("summary", "txt").write_text("\n".join(text_of(answer)) + "\n", encoding="utf-8")
         manifest = {
             "format": "discreet risk records 1",
@@ -113,7 +113,7 @@ def write_records_risk(
     return RecordsFiles(Path(out), tuple(names))
 
 
-def records_page(risk: RecordsRisk, pictures: Mapping[str, Picture] | None = None) -> str:
+def _records_page(risk: RecordsRisk, pictures: Mapping[str, Picture] | None = None) -> str:
     """Return the risk of everyone as one HTML page that loads nothing; `pictures` may hold a map.
 
     It leads with how many people, then the histogram and the map, then the tables. Other pictures have files
@@ -126,7 +126,7 @@ def records_page(risk: RecordsRisk, pictures: Mapping[str, Picture] | None = Non
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     release, units, records = write_example(folder)
     ...     found = records_risk(load_file(release), records, units=units, priors=["1/10"])
-    >>> page = records_page(found)
+    >>> page = _records_page(found)
     >>> page.index("people, the District counts") < page.index("<svg") < page.index("<table")
     True
     """

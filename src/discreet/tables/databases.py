@@ -23,10 +23,10 @@ from discreet.tables.sources import INSIDE, UTF8, chosen, which
 if TYPE_CHECKING:
     import duckdb
 
-ROWS = 1 << 16
+_ROWS = 1 << 16
 """Rows of SQLite that are fetched at a time."""
 
-ALONE: dict[str, str | bool | int | float | list[str]] = {
+_ALONE: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -87,7 +87,7 @@ class DatabaseTable:
             parts = []
             with closing(_sqlite(self.path)) as connection:
                 rows = connection.execute(query)
-                while part := rows.fetchmany(ROWS):
+                while part := rows.fetchmany(_ROWS):
                     columns = map(_texts_or_numbers, zip(*part, strict=True))
                     parts.append(pa.table(dict(zip(self.columns, columns, strict=True))))
         if not parts:
@@ -178,7 +178,7 @@ def _sqlite_tables(path: Path) -> list[tuple[str, str, bool]]:
 def _duckdb(path: Path) -> duckdb.DuckDBPyConnection:
     import duckdb
 
-    return duckdb.connect(str(path), read_only=True, config=ALONE)
+    return duckdb.connect(str(path), read_only=True, config=_ALONE)
 
 
 def _duckdb_tables(path: Path) -> list[tuple[str, str, bool]]:

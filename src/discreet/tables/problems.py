@@ -19,7 +19,7 @@ from discreet.errors import InputError
 MOST = 20
 """Places named of one kind of problem, and kinds in one report."""
 
-BY_ROW = (".parquet", ".arrow", ".feather")
+_BY_ROW = (".parquet", ".arrow", ".feather")
 """Files that have rows, not lines."""
 
 
@@ -139,7 +139,7 @@ class Problems:
         if total <= 0:
             return
         file = file or self.where
-        word = "row" if file.endswith(BY_ROW) else self._word
+        word = "row" if file.endswith(_BY_ROW) else self._word
         places = self._kinds.setdefault((text, file, field), _Places(word))
         places.total += total
         places.lines += islice(lines, MOST - len(places.lines))

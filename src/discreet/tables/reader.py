@@ -46,10 +46,10 @@ ArrowFile = Any
 ROWS = 1 << 20
 """Rows of Parquet that are read at a time."""
 
-TEXTS: tuple[Kind, ...] = ("text", "written")
+_TEXTS: tuple[Kind, ...] = ("text", "written")
 """Kinds of columns that are read as texts."""
 
-STARTS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
+_STARTS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 """How content that is no text begins."""
 
 
@@ -143,7 +143,7 @@ def _open_file(asked: Named, wanted: Sequence[str], dialect: Dialect) -> OpenTab
 
 def _open_content(source: Content, wanted: Sequence[str], dialect: Dialect) -> OpenTable:
     """Open what standard input holds: text, or what begins as Parquet or Arrow does."""
-    kind = next((kind for start, kind in STARTS.items() if source.content.startswith(start)), "csv")
+    kind = next((kind for start, kind in _STARTS.items() if source.content.startswith(start)), "csv")
     if kind == "csv":
         return Delimited.open(source, wanted, dialect)
     with arrow_errors(source.name, kind):
@@ -193,7 +193,7 @@ class Columnar:
 
     def check(self, kinds: Kinds, problems: Problems) -> None:
         """Report columns whose type cannot be what they should hold; one without a type holds no text."""
-        check_schema(self.schema, kinds, self.shown, problems, untyped=(*TEXTS, "code"))
+        check_schema(self.schema, kinds, self.shown, problems, untyped=(*_TEXTS, "code"))
 
     def table(self, kinds: Kinds, problems: Problems) -> ArrowTable:
         """Return columns as one table, and note the hash and size of what was read."""
@@ -204,7 +204,7 @@ class Columnar:
         self.sha256, self.size = hashlib.sha256(content).hexdigest(), content.size
         with arrow_errors(self.path.name, self.kind):
             if self.kind == "parquet":
-                fields = (self.schema.field(name) for name, kind in kinds.items() if kind in TEXTS)
+                fields = (self.schema.field(name) for name, kind in kinds.items() if kind in _TEXTS)
                 texts = [column.name for column in fields if pa.types.is_string(column.type)]
                 file = arrow("parquet").ParquetFile(pa.BufferReader(content), read_dictionary=texts)
                 table = file.read(columns=columns)
@@ -346,7 +346,7 @@ class _InMemory:
                 f"a column of {self.shown} holds values of several kinds; each must hold texts or numbers"
             )
         self.typed = numeric_columns(table.schema)
-        self.complete = _fits(table, kinds, problems, untyped=(*TEXTS, "code"))
+        self.complete = _fits(table, kinds, problems, untyped=(*_TEXTS, "code"))
         return conformed(table, kinds, problems) if self.complete else table
 
 
@@ -366,7 +366,7 @@ def _mixtures(frame: TableSource, kinds: Kinds) -> dict[str, TableSource]:
 def _fits(table: ArrowTable, kinds: Kinds, problems: Problems, *, untyped: Sequence[Kind] = ()) -> bool:
     """Whether the columns can hold what they should; those that cannot are reported."""
     before = problems.count
-    nothing: Sequence[Kind] = untyped if table.num_rows else (*TEXTS, "code", "whole", "number")
+    nothing: Sequence[Kind] = untyped if table.num_rows else (*_TEXTS, "code", "whole", "number")
     check_schema(table.schema, kinds, problems.where, problems, untyped=nothing)
     return problems.count == before
 
@@ -482,8 +482,8 @@ def _read(
     with readable(path):
         table = opened.table({written[key]: kinds[key] for key in written}, problems)
     columns = dict(zip(written, table.columns, strict=True)) if opened.complete else {}
-    numbers = {key: column.to_numpy() for key, column in columns.items() if kinds[key] not in TEXTS}
-    texts = {key: words_of(column) for key, column in columns.items() if kinds[key] in TEXTS}
+    numbers = {key: column.to_numpy() for key, column in columns.items() if kinds[key] not in _TEXTS}
+    texts = {key: words_of(column) for key, column in columns.items() if kinds[key] in _TEXTS}
     lines = opened.format == "csv" and not numbers
     usable = opened.complete and _check_texts(texts, blank, problems, lines=lines) and not lacking
     if of and usable and not table.num_rows:

@@ -19,7 +19,7 @@ Ring = tuple[tuple[float, float], ...]
 Shapes = dict[str, tuple[Ring, ...]]
 """The rings of each area, by its name."""
 
-MOST_BYTES = 500_000_000
+_MOST_BYTES = 500_000_000
 
 
 def read_shapes(path: FilePath, key: str | None = None) -> Shapes:
@@ -38,8 +38,8 @@ def read_shapes(path: FilePath, key: str | None = None) -> Shapes:
     """
     file = Path(path)
     with readable(file):
-        if file.stat().st_size > MOST_BYTES:
-            raise InputError(f"{file.name} has more than {MOST_BYTES:,} bytes; simplify its shapes")
+        if file.stat().st_size > _MOST_BYTES:
+            raise InputError(f"{file.name} has more than {_MOST_BYTES:,} bytes; simplify its shapes")
         text = file.read_text(encoding="utf-8-sig", errors="replace")
     try:
         document = json.loads(text)

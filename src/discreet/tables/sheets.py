@@ -20,7 +20,7 @@ from zipfile import BadZipFile, ZipFile
 from discreet.errors import InputError
 from discreet.tables.sources import INSIDE, Content, chosen, which
 
-DAMAGED = (
+_DAMAGED = (
     BadZipFile,
     ElementTree.ParseError,
     zlib.error,
@@ -37,17 +37,17 @@ DAMAGED = (
 LARGEST = 1 << 30
 """Bytes of one part of a workbook, unpacked; a sheet that is full has fewer."""
 
-WIDEST = 1 << 14
+_WIDEST = 1 << 14
 """Columns that a sheet can have."""
 
-BREAK = re.compile(r"[\r\n]")
+_BREAK = re.compile(r"[\r\n]")
 """What would break a line; a control character stands for it, which is refused in columns that are used."""
 
 
 def read_sheet(path: Path, wanted: str = "") -> Content:
     """Return a sheet, by default the first one, as CSV."""
     sheets: dict[str, str] = {}
-    with suppress(*DAMAGED), ZipFile(path) as book:
+    with suppress(*_DAMAGED), ZipFile(path) as book:
         sheets = _sheets(book)
         name = chosen(sheets, wanted) if wanted else next(iter(sheets))
         if name:
@@ -129,7 +129,7 @@ def _rows(book: ZipFile, path: str, texts: list[str]) -> Iterator[tuple[int, lis
                 if _local(cell.tag) == "c":
                     at = _column(cell.get("r", "")) or len(fields) + 1
                     fields += [""] * (at - 1 - len(fields))
-                    fields.append(BREAK.sub("\v", _value(cell, texts)))
+                    fields.append(_BREAK.sub("\v", _value(cell, texts)))
             yield number, fields
             row.clear()
 
@@ -143,7 +143,7 @@ def _column(cell: str) -> int:
     number = 0
     for letter in cell.rstrip("0123456789"):
         number = number * 26 + ord(letter.upper()) - ord("A") + 1
-    if not 0 <= number <= WIDEST:
+    if not 0 <= number <= _WIDEST:
         raise ValueError
     return number
 

@@ -24,7 +24,7 @@ from discreet.files import ArrowTable, FilePath, arrow, readable
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-ENDINGS = {
+_ENDINGS = {
     ".csv": "csv",
     ".tsv": "csv",
     ".psv": "csv",
@@ -43,7 +43,10 @@ ENDINGS = {
 PACKED = (".gz", ".zst")
 """How the name of a text goes on if it is packed."""
 
-FILE_ENDINGS = (*ENDINGS, *(end + more for end, kind in ENDINGS.items() if kind == "csv" for more in PACKED))
+FILE_ENDINGS = (
+    *_ENDINGS,
+    *(end + more for end, kind in _ENDINGS.items() if kind == "csv" for more in PACKED),
+)
 """How the names of files of tables end, packed or not."""
 
 INSIDE = "::"
@@ -52,7 +55,7 @@ INSIDE = "::"
 MOST = 20
 """Names of tables or sheets that a message lists."""
 
-READ = (
+_READ = (
     f".csv, .tsv, .psv or .txt (or one of these and {' or '.join(PACKED)}), .parquet, .arrow, .feather, "
     ".xlsx, .duckdb, .sqlite or .db"
 )
@@ -129,14 +132,14 @@ are not read
     if kind := _kind(text):
         return Named(Path(text), kind)
     raise InputError(
-        f"{Path(text).name} must end in {READ}, or be - (standard input): other formats are not read"
+        f"{Path(text).name} must end in {_READ}, or be - (standard input): other formats are not read"
     )
 
 
 def _kind(file: str) -> str:
     name = Path(file).name.lower()
     plain = next((name.removesuffix(ending) for ending in PACKED if name.endswith(ending)), name)
-    kind = ENDINGS.get(Path(plain).suffix, "")
+    kind = _ENDINGS.get(Path(plain).suffix, "")
     return kind if plain == name or kind == "csv" else ""
 
 

@@ -15,7 +15,7 @@ from discreet.numbers import fraction
 if TYPE_CHECKING:
     from discreet.disclosure.areas import Area
 
-KEYS = ("name", "noisy", "variance", "rho", "siblings", "siblings-noisy", "given", "count")
+_KEYS = ("name", "noisy", "variance", "rho", "siblings", "siblings-noisy", "given", "count")
 
 
 app = console.command(
@@ -46,7 +46,7 @@ def hierarchy(
     method, siblings = (given.pop(name, "exact").lower() for name in ("method", "siblings"))
     if "seed" in given and given["seed"] < 0:
         raise InputError(f"seed is {given['seed']}; it must be zero or more")
-    areas = [read_area(text) for text in given.pop("areas", ())]
+    areas = [_read_area(text) for text in given.pop("areas", ())]
     sampled = {name: given.pop(name) for name in ("draws", "seed") if name in given}
     ask = partial(hierarchy_posterior, areas, prior=given.pop("prior", "1/2"), **given)
     posterior = ask(siblings=siblings, method=method, **sampled)
@@ -58,12 +58,12 @@ def hierarchy(
     Screen(json=json, quiet=True).tell(answer)
 
 
-def read_area(text: str) -> Area:
+def _read_area(text: str) -> Area:
     """Return an area from its key=value pairs; a comma inside a table belongs to the table.
 
-    >>> read_area("name=block,noisy=2,variance=5,given=table:0.5,0.5").noisy
+    >>> _read_area("name=block,noisy=2,variance=5,given=table:0.5,0.5").noisy
     2
-    >>> read_area("noise=2")
+    >>> _read_area("noise=2")
     Traceback (most recent call last):
     discreet.errors.InputError: an area has no 'noise'; it has name, noisy, variance, rho, siblings, \
 siblings-noisy, given, count
@@ -76,8 +76,8 @@ siblings-noisy, given, count
         key = key.lower().replace("_", "-")
         if not sign:
             raise InputError(f"--area is {text!r}; it must look like name=block,noisy=2,rho=0.0992")
-        if key not in KEYS:
-            raise InputError(f"an area has no {key!r}; it has {', '.join(KEYS)}")
+        if key not in _KEYS:
+            raise InputError(f"an area has no {key!r}; it has {', '.join(_KEYS)}")
         if key in values:
             raise InputError(f"--area is {text!r}; it states {key} twice")
         values[key] = value

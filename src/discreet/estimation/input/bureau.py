@@ -30,17 +30,17 @@ from discreet.files import FilePath, readable
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.tables import Columnar, Kinds, Numbers, Problems, arrow_errors, check_schema
 
-BATCH = 1 << 13
+_BATCH = 1 << 13
 """Rows (each a unit and query) that are read at a time."""
 
-QUERIES: Kinds = {
+_QUERIES: Kinds = {
     "geocode": "text",
     "query_name": "text",
     "query_shape": "any",
     "value": "any",
     "variance": "number",
 }
-CONSTRAINTS: Kinds = {"geocode": "text", "query_name": "text", "value": "any"}
+_CONSTRAINTS: Kinds = {"geocode": "text", "query_name": "text", "value": "any"}
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ class _Files:
         wanted = (ds.field("geocode") >= within) & pc.starts_with(code, pattern=within) if within else None
         with arrow_errors(f"{self.level}.parquet"):
             chosen = None if columns is None else list(columns)
-            yield from dataset.to_batches(columns=chosen, filter=wanted, batch_size=BATCH)
+            yield from dataset.to_batches(columns=chosen, filter=wanted, batch_size=_BATCH)
 
 
 def read_bureau(
@@ -171,7 +171,7 @@ def _levels(sources: Sequence[Path], release: Release) -> list[_Files]:
                 table = Columnar.open(part, "parquet")
                 folders = [folder.name.lower() for folder in part.relative_to(source).parents]
                 held = "sign" in table.names or any(name.startswith("constraint") for name in folders)
-                due = CONSTRAINTS if held else QUERIES
+                due = _CONSTRAINTS if held else _QUERIES
                 shown, missing = part.relative_to(source), [name for name in due if name not in table.names]
                 if missing:  # they are scanned by these very names
                     some = " or ".join(missing)

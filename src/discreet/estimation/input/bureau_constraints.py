@@ -28,12 +28,12 @@ from discreet.errors import DiscreetError, InputError
 from discreet.estimation.input.bounds import Bounds
 from discreet.estimation.input.published import Exact
 
-SIGNS = {"=": "=", "==": "=", "eq": "=", "<=": "<=", "le": "<=", ">=": ">=", "ge": ">="}
-VALUES = {"gqNursingTotal": ("hhgq", (3,)), "nonvoting": ("votingage", (0,)), "voting": ("votingage", (1,))}
+_SIGNS = {"=": "=", "==": "=", "eq": "=", "<=": "<=", "le": "<=", ">=": ">=", "ge": ">="}
+_VALUES = {"gqNursingTotal": ("hhgq", (3,)), "nonvoting": ("votingage", (0,)), "voting": ("votingage", (1,))}
 """Names of some values of an attribute, by their places (Schema_PL94 of the Bureau's code)."""
-NAMED = {"nurse_nva_0": {"hhgq": "gqNursingTotal", "votingage": "nonvoting"}, "tot": {}}
+_NAMED = {"nurse_nva_0": {"hhgq": "gqNursingTotal", "votingage": "nonvoting"}, "tot": {}}
 """What constraints split, where the name alone says it."""
-ENDINGS = ("_con", "_lb", "_ub", "_total")
+_ENDINGS = ("_con", "_lb", "_ub", "_total")
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Constraints:
                 keys.setdefault((self._sign(sign, str(name)), str(name), *map(str, specs)), []).append(row)
         for (sign, name, *specs), rows in keys.items():
             table = self._table(name, dict(zip(axes, specs, strict=True)) if axes else None)
-            if table is None or sign not in SIGNS.values():
+            if table is None or sign not in _SIGNS.values():
                 self.left[f"constraint {name!r} ({sign}) at {level}"] += len(rows)
                 continue
             values = _values(batch, np.array(rows), table, name, level)
@@ -82,7 +82,7 @@ class Constraints:
     def _sign(sign: str | None, name: str) -> str:
         """Return the sign, which some parts leave to the name."""
         if sign:
-            return SIGNS.get(sign, sign)
+            return _SIGNS.get(sign, sign)
         words = name.split("_")
         return ">=" if "lb" in words else "<=" if "ub" in words else "="
 
@@ -96,9 +96,9 @@ class Constraints:
     def _named(self, name: str) -> Tabulation | None:
         bare = name
         while True:
-            if bare in NAMED:
-                return self._split(name, NAMED[bare])
-            ending = next((suffix for suffix in ENDINGS if bare.endswith(suffix)), None)
+            if bare in _NAMED:
+                return self._split(name, _NAMED[bare])
+            ending = next((suffix for suffix in _ENDINGS if bare.endswith(suffix)), None)
             try:
                 return self._attributes.tabulation(self._query_of(bare) or bare)
             except DiscreetError:
@@ -114,8 +114,8 @@ class Constraints:
                 continue
             if spec in values:
                 factors.append(Factor(number, ((values.index(spec),),), (spec,)))
-            elif spec in VALUES and VALUES[spec][0] == attribute:
-                factors.append(Factor(number, (VALUES[spec][1],), (spec,)))
+            elif spec in _VALUES and _VALUES[spec][0] == attribute:
+                factors.append(Factor(number, (_VALUES[spec][1],), (spec,)))
             else:
                 try:
                     table = self._attributes.tabulation(attribute if spec == "detailed" else spec)

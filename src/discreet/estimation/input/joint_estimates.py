@@ -51,9 +51,9 @@ Found = Sequence[tuple[UnitEstimates | Union, NDArray[np.bool_]] | None]
 Chances = Sequence[tuple[str, float]]
 """Levels of intervals, each with the ending of its columns."""
 
-TOGETHER = "best linear unbiased, all queries and levels together"
-APART = "best linear unbiased, each query by itself: the release states no attributes"
-SEPARATE = (
+_TOGETHER = "best linear unbiased, all queries and levels together"
+_APART = "best linear unbiased, each query by itself: the release states no attributes"
+_SEPARATE = (
     "each release by itself, then cell by cell the mean weighted by inverse variances: unbiased, NOT "
     "ADDITIVE, because the releases state no attributes, or differ in attributes or areas"
 )
@@ -216,8 +216,8 @@ class JointMeasurements:
     def kind(self) -> str:
         """What the estimates are."""
         if len(self.groups) > 1:
-            return SEPARATE
-        return APART if self.groups[0].attributes is None else TOGETHER
+            return _SEPARATE
+        return _APART if self.groups[0].attributes is None else _TOGETHER
 
     def queries(self, named: Sequence[str]) -> tuple[str, ...]:
         """Check the queries that are wanted; without any, those that were measured."""

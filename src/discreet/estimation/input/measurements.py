@@ -38,7 +38,7 @@ from discreet.tables import (
 PLAIN = TableForm()
 """The form of a table with the columns that `measure` writes."""
 
-MOST_ROWS = 10_000_000
+_MOST_ROWS = 10_000_000
 """Rows of a table that are read into memory; a larger one is streamed if it is as `measure` writes it."""
 
 
@@ -72,16 +72,16 @@ def read_published(
         and table_format(file) == "parquet"
     ):
         rows = row_groups(file).metadata.num_rows
-        if rows > MOST_ROWS if streamed is None else streamed:
+        if rows > _MOST_ROWS if streamed is None else streamed:
             stream = Streamed(file, read_tree(listed, stated), stated, attributes)
     if stream is not None:
         exact = {} if held is None else exact_counts(stream.layout, read_held(held), stated)
         origin = {"role": "measurements", "sha256": sha256(file), "bytes": file.stat().st_size, "rows": rows}
         return published(stream.layout, stream, exact, attributes, "parquet", marked, origin)
-    return read_in_memory(file, stated, listed, held, form, marked=marked)
+    return _read_in_memory(file, stated, listed, held, form, marked=marked)
 
 
-def read_in_memory(
+def _read_in_memory(
     source: TableSource,
     stated: Release | None,
     units: TableSource | None,
@@ -241,7 +241,7 @@ def _found_layout(table: ReadTable, tree: Tree, unit: Integers) -> Layout:
     return Layout(tree, known, tuple(asked), tree.kind)
 
 
-def is_bureau(source: Path) -> bool:
+def _is_bureau(source: Path) -> bool:
     """Whether a path is a level such as `State.parquet`, or a directory of levels, and no output of
     `measure`."""
     if is_level(source):
@@ -265,9 +265,9 @@ def read_any(
     if not isinstance(sources[0], str | os.PathLike):
         if within is not None:
             raise InputError("within is for noisy measurements as the Census Bureau publishes them")
-        return read_in_memory(sources[0], release, units, invariants, form)
+        return _read_in_memory(sources[0], release, units, invariants, form)
     source = Path(sources[0])
-    if is_bureau(source):
+    if _is_bureau(source):
         if release is None:
             raise InputError(
                 f"{source} has the layout of the Census Bureau's noisy measurements, which do not say what "

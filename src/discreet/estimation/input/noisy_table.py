@@ -32,15 +32,15 @@ from discreet.estimation.normal import Law, Normal
 from discreet.noise import DiscreteGaussian, DiscreteLaplace
 from discreet.tables import Problems, ReadTable, TableSource, Words, read_table
 
-DEVIATIONS = ("sd", "se", "standard_error")
-MARGIN = re.compile(r"margin([0-9]{2}(?:[._][0-9]+)?)")
+_DEVIATIONS = ("sd", "se", "standard_error")
+_MARGIN = re.compile(r"margin([0-9]{2}(?:[._][0-9]+)?)")
 WORDS = ("unit", "level", "parent", "query", "cell")
-KNOWN = "unit, value, level, parent, query, cell, and one of variance, sd, se, margin90, margin95 and so on"
-USUAL = ("variance", "sd", "se", "margin90", "margin95", "margin99")
+_KNOWN = "unit, value, level, parent, query, cell, and one of variance, sd, se, margin90, margin95 and so on"
+_USUAL = ("variance", "sd", "se", "margin90", "margin95", "margin99")
 """Columns in which the size of an error is looked for if none is named. A standard_error is not among them:
 beside a variance it is a sampling error."""
 
-SMALLEST = 1e-300
+_SMALLEST = 1e-300
 """The smallest variance: its inverse is a number."""
 
 MOST_DIFFERENT = 2_000_000
@@ -50,7 +50,7 @@ MOST_DISCRETE, MOST_SMALL, SMALL = 20_000, 2_000, 2.0
 """The same for discrete noise, and for discrete noise of a variance below `SMALL`: the law of a sum of such
 noises, whose lattice shows, takes about ten milliseconds; that of others about one."""
 
-NOISES = ("discrete gaussian", "discrete laplace", "normal")
+_NOISES = ("discrete gaussian", "discrete laplace", "normal")
 
 Columns = Mapping[str, str | Sequence[str]]
 """The names of columns by what they hold; a cell may be held by several."""
@@ -68,14 +68,16 @@ class TableForm:
     lengths: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.noise is not None and self.noise not in NOISES:
-            raise InputError(f"noise is {self.noise!r}; it must be {', '.join(NOISES[:-1])} or {NOISES[-1]}")
+        if self.noise is not None and self.noise not in _NOISES:
+            raise InputError(
+                f"noise is {self.noise!r}; it must be {', '.join(_NOISES[:-1])} or {_NOISES[-1]}"
+            )
         sizes = []
         for name in self.columns:
-            if name in ("variance", *DEVIATIONS) or MARGIN.fullmatch(name):
+            if name in ("variance", *_DEVIATIONS) or _MARGIN.fullmatch(name):
                 sizes.append(name)
             elif name not in (*WORDS, "value"):
-                raise InputError(f"columns names {name!r}; it can name {KNOWN}")
+                raise InputError(f"columns names {name!r}; it can name {_KNOWN}")
         if len(sizes) > 1:
             raise InputError(f"columns names {' and '.join(sizes)}; one of them says how large an error is")
 
@@ -144,7 +146,7 @@ def read_noisy(
         optional=more,
         whole=[value] if whole else [],
         gaps=[*([] if whole else [value]), *sizes],
-        optional_gaps=[] if size else USUAL,
+        optional_gaps=[] if size else _USUAL,
         blank=["parent", form.column("parent")],
         name="the noisy table",
         problems=problems,
@@ -194,7 +196,7 @@ def _variances(table: ReadTable, form: TableForm) -> tuple[str, Floats]:
     """Return the column that says how large errors are, and the variances; what is impossible is reported."""
     size = form.size
     if size is None:
-        named = [name for name in USUAL if name in table.numbers]
+        named = [name for name in _USUAL if name in table.numbers]
         if "variance" not in named and len(named) > 1:
             raise InputError(
                 f"{table.path.name} has the columns {' and '.join(named)}; say which holds the size of the "
@@ -209,7 +211,7 @@ def _variances(table: ReadTable, form: TableForm) -> tuple[str, Floats]:
         size = named[0]
     column = form.column(size) if form.size else size
     numbers = np.asarray(table.numbers[column], dtype=np.float64)
-    what = {"variance": "a variance"}.get(size, "a standard deviation" if size in DEVIATIONS else "a margin")
+    what = {"variance": "a variance"}.get(size, "a standard deviation" if size in _DEVIATIONS else "a margin")
     hint = (
         "; the American Community Survey marks a controlled total by -555555555: write 0, or nothing where "
         "nothing was measured"
@@ -218,7 +220,7 @@ def _variances(table: ReadTable, form: TableForm) -> tuple[str, Floats]:
     if size == "variance":
         return column, numbers
     factor = 1.0
-    if margin := MARGIN.fullmatch(size):
+    if margin := _MARGIN.fullmatch(size):
         level = float(margin[1].replace("_", ".")) / 100
         factor = normal_quantile(level)
     return column, (np.maximum(numbers, 0.0) / factor) ** 2
@@ -339,7 +341,7 @@ def noisy_numbers(
     if not measured.any():
         problems.at("no row has a value and the size of its error")
     problems.rows(
-        measured & (variance > 0) & (variance < SMALLEST), f"a variance is below {SMALLEST}", "variance"
+        measured & (variance > 0) & (variance < _SMALLEST), f"a variance is below {_SMALLEST}", "variance"
     )
     whole = bool(np.all(value[measured] == np.rint(value[measured])))
     noise = form.noise or ("discrete gaussian" if whole and _is_variance(table, form) else "normal")

@@ -39,10 +39,10 @@ from discreet.tables import ReadTable, TableSource, Words, open_table, read_tabl
 
 PLAIN = ("sampling_variance", "sampling_sd", "standard_error")
 """Columns that have the sampling error itself, one of them."""
-REPLICATE = re.compile(r"rep_?(\d+)", re.IGNORECASE)
+_REPLICATE = re.compile(r"rep_?(\d+)", re.IGNORECASE)
 NAME = "the table of sampling errors"
 """What messages call a table in memory."""
-MOST_NUMBERS = 200_000_000
+_MOST_NUMBERS = 200_000_000
 """Replicate estimates held in memory, of all areas and cells."""
 
 
@@ -134,7 +134,7 @@ def read_sampling(
     path = source if isinstance(source, str | os.PathLike) else NAME
     names = open_table(source, wanted=["unit", "query", "cell"]).names
     plain = [name for name in names if name.lower() in PLAIN]
-    numbers = {int(match[1]): name for name in names if (match := REPLICATE.fullmatch(name))}
+    numbers = {int(match[1]): name for name in names if (match := _REPLICATE.fullmatch(name))}
     replicates = [name for number, name in sorted(numbers.items()) if number > 0]
     if len(plain) + bool(replicates) != 1:
         raise InputError(
@@ -370,7 +370,7 @@ class _Replicates:
     ) -> _Replicates:
         _finite(table, [*whole, *names])
         layout, position, fine = _layout(table, joint_estimates)
-        if layout.size * len(names) > MOST_NUMBERS:
+        if layout.size * len(names) > _MOST_NUMBERS:
             raise InputError(
                 f"{table.path.name} has {len(names)} replicate estimates of {layout.size} cells, which do "
                 "not fit in memory; give sampling variances instead"

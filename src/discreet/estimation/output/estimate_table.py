@@ -26,7 +26,7 @@ from discreet.estimation.whole.tables import Settle, WholeTables, settle_here
 from discreet.numbers import brief
 from discreet.tables import Numbers
 
-LEVELS: Chances = (("90", 0.9), ("95", 0.95))
+_LEVELS: Chances = (("90", 0.9), ("95", 0.95))
 
 
 @dataclass
@@ -53,7 +53,7 @@ def write_estimates(
     folder: Folder,
     joint_estimates: JointEstimates,
     queries: Sequence[str] | None = None,
-    chances: Chances = LEVELS,
+    chances: Chances = _LEVELS,
     down_to: str | None = None,
     *,
     tables: bool = False,
@@ -77,7 +77,7 @@ def write_estimates(
     together = joint_estimates.groups[0].attributes is not None
     counts, error = joint_estimates.counts, kind_of_error(joint_estimates, sampling)
     in_units = any(joint_estimates.step(query) != 1 for query in wanted)
-    said = meanings(chances, tables, together, error=error, in_units=in_units, counts=counts)
+    said = _meanings(chances, tables, together, error=error, in_units=in_units, counts=counts)
     errors = None
     if whole is not None and redrawing is not None:
         errors = redrawing.errors(joint_estimates.groups[0], whole, wanted)
@@ -173,7 +173,7 @@ def write_tables(
     )
     layout = joint_measurements.layout(tree, queries)
     in_units = any(joint_measurements.step(query) != 1 for query in queries)
-    every = meanings((), True, group.attributes is not None, in_units=in_units)
+    every = _meanings((), True, group.attributes is not None, in_units=in_units)
     written = Written(tree, layout.size, {"table": every["table"]}, whole=whole)
 
     def columns(part: slice, _rows: slice) -> dict[str, Numbers]:
@@ -253,22 +253,24 @@ def joined_columns(tables: Sequence[Mapping[str, Numbers]]) -> dict[str, Numbers
     return {name: np.concatenate([table[name] for table in tables], axis=1).ravel() for name in tables[0]}
 
 
-NOISE_ONLY = "noise only"
+_NOISE_ONLY = "noise only"
 WITH_SAMPLING = "noise and sampling"
-AS_GIVEN = "errors as given"
+_AS_GIVEN = "errors as given"
 
 
 def kind_of_error(joint_measurements: JointMeasurements, sampling: SamplingErrors | None) -> str:
     """Say what intervals allow for: of a table that no release describes, whatever its errors are."""
-    return WITH_SAMPLING if sampling is not None else AS_GIVEN if joint_measurements.as_given else NOISE_ONLY
+    return (
+        WITH_SAMPLING if sampling is not None else _AS_GIVEN if joint_measurements.as_given else _NOISE_ONLY
+    )
 
 
-def meanings(
+def _meanings(
     chances: Chances,
     tables: bool,
     together: bool,
     *,
-    error: str = NOISE_ONLY,
+    error: str = _NOISE_ONLY,
     in_units: bool = False,
     counts: bool = True,
 ) -> dict[str, str]:

@@ -30,7 +30,7 @@ AT_ONCE = 4096
 
 Part = Mapping[str, Numbers | WordCodes]
 
-COUNTED = "how many records the area has with these values; combinations without any are left out"
+_COUNTED = "how many records the area has with these values; combinations without any are left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def people_columns(tree: Tree, attributes: Attributes) -> dict[str, dict[str, st
     values = {name: f"a value of the attribute {name}" for name in attributes.names}
     above = {column: f"the area of level {level}" for level, column in area_columns(tree, attributes)}
     return {
-        "histogram": {"unit": "an area", "level": "its level", **values, "count": COUNTED},
+        "histogram": {"unit": "an area", "level": "its level", **values, "count": _COUNTED},
         "microdata": {"unit": "the lowest area", **above, **values},
     }
 

@@ -36,9 +36,9 @@ from discreet.estimation.whole.replicates import TableErrors
 from discreet.estimation.whole.tables import WholeTables
 from discreet.faces import Summarised
 
-MOST_CELLS = 2_000_000
+_MOST_CELLS = 2_000_000
 """Numbers of one table; nobody prints more, and a sheet cannot hold more columns."""
-MOST_COLUMNS = 8_000
+_MOST_COLUMNS = 8_000
 AT_ONCE = 4096
 """Streamed areas whose residuals are read together."""
 
@@ -153,7 +153,7 @@ def printed_tables(asked: Estimating) -> PrintedTables:
     tables = []
     for query in wanted:
         factors, columns, own = parts[query]
-        if len(columns) > MOST_COLUMNS or len(columns) * len(places.rows) > MOST_CELLS:
+        if len(columns) > _MOST_COLUMNS or len(columns) * len(places.rows) > _MOST_CELLS:
             raise InputError(
                 f"query {query!r} has {len(columns)} columns in {len(places.rows)} areas, too many to print; "
                 "name coarser tables, fewer areas (--areas) or higher levels (--down-to)"

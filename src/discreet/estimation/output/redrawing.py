@@ -23,7 +23,7 @@ from discreet.numbers import brief
 from discreet.rehearsal import rehearsal_entropy
 from discreet.tables import Numbers
 
-SEED = 0
+_SEED = 0
 """The seed if none is given: noise drawn anew around a published table protects nobody, and the same
 measurements then give the same manifest."""
 
@@ -37,12 +37,12 @@ class Redrawing:
 
     replicates: int | None = None
     intervals: bool = False
-    seed: int = SEED
+    seed: int = _SEED
 
     @classmethod
     def asked_for(cls, asked: Estimating, *, sampled: bool) -> Redrawing | None:
         """Return what is asked for; nothing without tables."""
-        seed = SEED if asked.seed is None else asked.seed
+        seed = _SEED if asked.seed is None else asked.seed
         many = asked.replicates
         if many is None:
             return cls(seed=seed) if asked.tables else None

@@ -31,7 +31,7 @@ from discreet.files import FilePath
 from discreet.ledger.manifests import read_manifest
 from discreet.tables import Kind, Numbers, Problem, Problems, find_columns, open_table, words_of
 
-MOST_SHOWN = 5
+_MOST_SHOWN = 5
 """Numbers of one kind that are shown."""
 
 
@@ -428,7 +428,7 @@ class _Checker:
         difference = self.found.setdefault((what, file.name), _Differences(what, file.name))
         difference.count += int(np.count_nonzero(wrong))
         for row, (query, cell) in zip(np.flatnonzero(wrong).tolist(), names, strict=False):
-            if len(difference.first) == MOST_SHOWN:
+            if len(difference.first) == _MOST_SHOWN:
                 break
             position, number = int(unit[row]), float(counts[row])
             difference.first.append(
@@ -445,7 +445,7 @@ class _Checker:
     def _detailed(self, cells: Integers) -> list[tuple[str, str]]:
         """Name detailed cells."""
         names = []
-        for places in zip(*np.unravel_index(cells[:MOST_SHOWN], self.attributes.sizes), strict=True):
+        for places in zip(*np.unravel_index(cells[:_MOST_SHOWN], self.attributes.sizes), strict=True):
             pairs = zip(self.attributes.values, places, strict=True)
             names.append(("detailed", " * ".join(values[pair] for (_, values), pair in pairs)))
         return names
@@ -519,7 +519,7 @@ class _Checker:
                 keys = mine * table.cells + cell
                 expected = counted.tabulated(known, mine).at(keys)
                 wrong = number != expected
-                named = [(query, labels[int(index)].as_py()) for index in cell[wrong][:MOST_SHOWN]]
+                named = [(query, labels[int(index)].as_py()) for index in cell[wrong][:_MOST_SHOWN]]
                 self._differ(what, file, wrong, mine, named, number, expected)
                 self.compared += len(rows)
                 self.held += 0 if complete else len(rows)
@@ -553,7 +553,7 @@ class _Checker:
                     ("too few", least[rows], number < least[rows]),
                     ("too many", most[rows], number > most[rows]),
                 ):
-                    named = [(query, "all")] * min(int(np.count_nonzero(wrong)), MOST_SHOWN)
+                    named = [(query, "all")] * min(int(np.count_nonzero(wrong)), _MOST_SHOWN)
                     self._differ(what, file, wrong, mine, named, number, limit)
                 self.compared += len(rows)
                 self.held += len(rows)

@@ -106,7 +106,7 @@ def descent_of(
     return Descent(estimates, bounds=bounds, variable=key, positions=units, lost=lost, summaries=summaries)
 
 
-def crown_cells(descent: Descent, cut: TreeCut) -> WholeCells:
+def _crown_cells(descent: Descent, cut: TreeCut) -> WholeCells:
     """Return the whole cells of all units of the crown."""
     top = descent.top()
     units, parts = [np.flatnonzero(descent.tree.parent < 0)], [top]
@@ -157,7 +157,7 @@ class CutMeasurements:
             descent = descent_of(estimates, key, bounds, None, lost[: top.size], own)
             if descent.limited.is_tangled.any():
                 return None
-            crown[key] = crown_cells(descent, self.cut)
+            crown[key] = _crown_cells(descent, self.cut)
         return crown
 
 
@@ -178,7 +178,7 @@ class Partwise(CutMeasurements):
             tuple(bounds),
             cut,
             {key: descent.lost for key, descent in descents.items()},
-            {key: crown_cells(descent, cut) for key, descent in descents.items()},
+            {key: _crown_cells(descent, cut) for key, descent in descents.items()},
         )
 
     def work(self, number: int) -> PartWork:
@@ -190,7 +190,7 @@ class Partwise(CutMeasurements):
 
     def __call__(self, number: slice) -> dict[str, Numbers]:
         """Return the cells of the part with this number, as columns: a cluster calls this."""
-        return cell_columns(self.work(number.start).settled())
+        return _cell_columns(self.work(number.start).settled())
 
 
 def summary_columns(part: PartGiven) -> dict[str, Numbers]:
@@ -206,13 +206,13 @@ def summaries_of_columns(columns: Mapping[str, Numbers]) -> tuple[dict[str, Subt
 
 def settled_columns(work: PartWork) -> dict[str, Numbers]:
     """Settle a part, and return its cells as columns: what processes on this machine call."""
-    return cell_columns(work.settled())
+    return _cell_columns(work.settled())
 
 
-def cell_columns(cells: Mapping[Key, WholeCells]) -> dict[str, Numbers]:
+def _cell_columns(cells: Mapping[Key, WholeCells]) -> dict[str, Numbers]:
     """Return cells as columns.
 
-    >>> columns = cell_columns({0: WholeCells.of(np.array([[0, 4], [2, 0]]))})
+    >>> columns = _cell_columns({0: WholeCells.of(np.array([[0, 4], [2, 0]]))})
     >>> {name: column.tolist() for name, column in columns.items()}
     {'0 start': [0, 1, 2], '0 cell': [1, 0], '0 count': [4, 2]}
     """
@@ -224,10 +224,10 @@ def cell_columns(cells: Mapping[Key, WholeCells]) -> dict[str, Numbers]:
 
 
 def cells_of_columns(columns: Mapping[str, Numbers], keys: Sequence[Key]) -> dict[Key, WholeCells]:
-    """Return the cells that `cell_columns` made columns of.
+    """Return the cells that `_cell_columns` made columns of.
 
     >>> cells = WholeCells.of(np.array([[0, 4], [2, 0]]))
-    >>> cells_of_columns(cell_columns({"age": cells}), ["age"])["age"].count.tolist()
+    >>> cells_of_columns(_cell_columns({"age": cells}), ["age"])["age"].count.tolist()
     [4, 2]
     """
     return {

@@ -12,7 +12,7 @@ from discreet.areas.tree import Floats, Integers
 from discreet.errors import InputError
 from discreet.estimation.whole.family import Family, endless
 
-TINY = 1e-7
+_TINY = 1e-7
 
 
 class ContradictionError(InputError):
@@ -73,7 +73,7 @@ def conflicting(family: Family) -> tuple[str, ...]:
     weight = _certificate(rows)
     if weight is None:
         return ()
-    suspects = [int(row) for row in np.flatnonzero(np.abs(weight) > TINY)]
+    suspects = [int(row) for row in np.flatnonzero(np.abs(weight) > _TINY)]
     # a lower and an upper bound that exclude each other have no weight if both are slack elsewhere
     if _feasible(rows, suspects):
         suspects = list(range(len(rows.names)))
@@ -216,7 +216,7 @@ def _certificate(rows: _Constraints) -> Floats | None:
     widened = scipy.sparse.hstack([matrix, -scipy.sparse.diags_array(np.ones(extra))]).tocsr()
     cost = np.concatenate([np.zeros(many), np.ones(extra)])
     solved = scipy.optimize.linprog(cost, widened, bound, method="highs")
-    if solved.status != 0 or solved.fun <= TINY:
+    if solved.status != 0 or solved.fun <= _TINY:
         return None
     weight = np.zeros(len(rows.names))
     np.add.at(weight, below, -solved.ineqlin.marginals[: len(below)])

@@ -12,8 +12,8 @@ from discreet.areas.tree import Floats, Integers
 from discreet.errors import InputError
 
 UNBOUNDED = 2**62
-"""An upper limit that limits nothing; in fact any from `ENDLESS` on does not."""
-ENDLESS = 10**15
+"""An upper limit that limits nothing; in fact any from `_ENDLESS` on does not."""
+_ENDLESS = 10**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class Polytope:
 
 def endless(upper: Integers) -> Floats:
     """Return upper limits as floats, infinite where they limit nothing."""
-    ends: Floats = np.where(upper >= ENDLESS, np.inf, upper.astype(float))
+    ends: Floats = np.where(upper >= _ENDLESS, np.inf, upper.astype(float))
     return ends
 
 

@@ -23,7 +23,7 @@ from discreet.areas.tree import Floats, Integers, Tree
 from discreet.budget import Tabulation
 from discreet.errors import InputError
 
-ROUNDS = 20
+_ROUNDS = 20
 """The most times that the limits within a unit are tightened; they are valid after each."""
 
 
@@ -151,7 +151,7 @@ class Limited:
     def _tighten(self, units: Integers) -> None:
         atom_lower, atom_upper = self._atom_lower[units], self._atom_upper[units]
         sides = [(lower[units], upper[units]) for lower, upper in zip(self._lower, self._upper, strict=True)]
-        for _ in range(ROUNDS):
+        for _ in range(_ROUNDS):
             before = atom_lower.sum(), np.isinf(atom_upper).sum(), atom_upper[np.isfinite(atom_upper)].sum()
             for groups, (lower, upper) in zip(self._groups, sides, strict=True):
                 least, most, unbounded = groups.sums(atom_lower, atom_upper)

@@ -39,12 +39,12 @@ REPLICATES = 20
 """Replicates for bias and error, if no intervals are asked for and they do not take too long."""
 SECONDS = 4.0
 """About how many seconds of one processor they may take; two are always made."""
-MANY_PEOPLE = 1e6
+_MANY_PEOPLE = 1e6
 """In an area with more, noise is too small beside the counts to tell early which cells are empty."""
 LEAST_REPLICATES, MOST_REPLICATES = 50, 10_000
 MOST_NUMBERS = 150_000
 """Numbers of one depth that a replicate makes, more only if two families have more."""
-SIZES = np.array([0, 1, *(10**power for power in range(1, 10))])
+_SIZES = np.array([0, 1, *(10**power for power in range(1, 10))])
 """Where the classes of sizes begin."""
 STEP, FAR = 1 / 500, 10.0
 """Estimates of zeros are counted in steps of this many standard deviations, as far as this."""
@@ -282,8 +282,8 @@ class _Counter:
         lost = estimates.view.undetermined(query, np.arange(estimates.shape.size))
         unknown = lost[estimates.node[units]][:, estimates.model.projection(query).classes]
         self.open = (self.truth >= 0) & (self.deviations > 0.0) & ~unknown
-        size = np.searchsorted(SIZES, self.truth[self.open], side="right") - 1
-        self.codes, self.of = np.unique(kind[self.open] * len(SIZES) + size, return_inverse=True)
+        size = np.searchsorted(_SIZES, self.truth[self.open], side="right") - 1
+        self.codes, self.of = np.unique(kind[self.open] * len(_SIZES) + size, return_inverse=True)
         self.cells = np.bincount(self.of, minlength=len(self.codes))
         self.variance = np.bincount(self.of, self.deviations[self.open] ** 2) if self.of.size else np.zeros(0)
         self.means: list[Floats] = []
@@ -314,14 +314,14 @@ class _Counter:
         means, many = np.stack(self.means), len(self.means)
         lines = []
         for number, code in enumerate(self.codes.tolist()):
-            kind, size = divmod(code, len(SIZES))
-            least = int(SIZES[size])
+            kind, size = divmod(code, len(_SIZES))
+            least = int(_SIZES[size])
             lines.append(
                 TableError(
                     _level(levels, kind),
                     self.query,
                     least,
-                    int(SIZES[size + 1]) - 1 if size + 1 < len(SIZES) else None,
+                    int(_SIZES[size + 1]) - 1 if size + 1 < len(_SIZES) else None,
                     int(self.cells[number]),
                     float(means[:, number].mean()),
                     float(means[:, number].std(ddof=1) / many**0.5),
@@ -422,7 +422,7 @@ def replicate_work(estimates: Estimates, table: WholeRows, units: Integers) -> f
     """Return about how many seconds one replicate of the table takes in a sample of units.
 
     A family of n areas takes time in proportion to n s^2 if s cells of its parent are not empty, and an area
-    without a parent to s^3; if it has more than `MANY_PEOPLE`, s is all its cells. The factors are as
+    without a parent to s^3; if it has more than `_MANY_PEOPLE`, s is all its cells. The factors are as
     measured, within a factor of 3, for 1 to 1,000 areas and 20 to 2,016 cells.
     """
     tree, model = estimates.given.tree, estimates.model
@@ -439,7 +439,7 @@ def replicate_work(estimates: Estimates, table: WholeRows, units: Integers) -> f
     families = 0.01 + 4e-7 * many[below] * filled[parents[below]] ** 2
     tops = units[tree.parent[units] < 0]
     every = sum(model.projection(query).cells for query in queries)
-    cells = np.where(people[tops] > MANY_PEOPLE, every, filled[tops])
+    cells = np.where(people[tops] > _MANY_PEOPLE, every, filled[tops])
     return float(families.sum() + (0.01 + 5e-9 * cells**3).sum())
 
 

@@ -20,15 +20,15 @@ from discreet.estimation.model import ApartProjection
 from discreet.estimation.projection import Projection
 
 STEPS = 4000
-OVER = 1.6
-CLOSE = 1e-9
+_OVER = 1.6
+_CLOSE = 1e-9
 """Residuals relative to the largest cell at which the steps end."""
-MANY = 100_000
+_MANY = 100_000
 """Cells from which on fewer digits do, as the numbers are rounded to whole ones at once: ..."""
-NEAR = 1e-3
-ADAPT = 25
+_NEAR = 1e-3
+_ADAPT = 25
 """Steps between two changes of the penalty."""
-MARGIN = 3.0
+_MARGIN = 3.0
 """Cells count as in play if their slack is at most its error times this."""
 
 
@@ -44,7 +44,7 @@ class RootSolution:
 
     def in_play(self) -> Integers:
         """Return the cells above zero, and those that may be; of very many only those above zero."""
-        may = self.slack < MARGIN * self.error if len(self.x) <= MANY else np.zeros(len(self.x), dtype=bool)
+        may = self.slack < _MARGIN * self.error if len(self.x) <= _MANY else np.zeros(len(self.x), dtype=bool)
         in_play: Integers = np.flatnonzero((self.x > 0) | may)
         return in_play
 
@@ -94,16 +94,16 @@ def solve_root_cells(
         x = projection.read(kept_sets)[0]
         moved, missed = 0.0, 0.0
         for number, kept in enumerate(sets):
-            wide = OVER * x + (1 - OVER) * v[number]
+            wide = _OVER * x + (1 - _OVER) * v[number]
             new = kept.nearest(wide + u[number])
             u[number] += wide - new
             moved = max(moved, float(np.abs(new - v[number]).max(initial=0.0)))
             missed = max(missed, float(np.abs(x - new).max(initial=0.0)))
             v[number] = new
-        scale = (CLOSE if len(possible) <= MANY else NEAR) * max(1.0, float(np.abs(x).max(initial=0.0)))
+        scale = (_CLOSE if len(possible) <= _MANY else _NEAR) * max(1.0, float(np.abs(x).max(initial=0.0)))
         if moved < scale and missed < scale:
             break
-        if steps % ADAPT == 0:
+        if steps % _ADAPT == 0:
             factor = float(np.clip(np.sqrt(max(missed, 1e-300) / max(moved, 1e-300)), 0.2, 5.0))
             if not 0.5 < factor < 2.0:
                 rho *= factor
@@ -150,7 +150,7 @@ class _Kept:
             _, least, most = self._limits[number]
             if total < least or total > most:
                 edge = least if total < least else most
-                nearest[cells] = on_simplex(wish[cells], edge, self._weight[cells])
+                nearest[cells] = _on_simplex(wish[cells], edge, self._weight[cells])
         return nearest
 
     def own(self, pull: Floats, near: Floats) -> Floats:
@@ -164,12 +164,12 @@ class _Kept:
         return own
 
 
-def on_simplex(wish: Floats, total: float, weight: Floats | None = None) -> Floats:
+def _on_simplex(wish: Floats, total: float, weight: Floats | None = None) -> Floats:
     """Return the cells at least zero with this sum, or weighted sum, nearest to `wish`.
 
-    >>> on_simplex(np.array([3.0, 1.0, -2.0]), 3.0).tolist()
+    >>> _on_simplex(np.array([3.0, 1.0, -2.0]), 3.0).tolist()
     [2.5, 0.5, 0.0]
-    >>> on_simplex(np.array([3.0, 1.0, -2.0]), 3.0, np.array([1.0, 2.0, 1.0])).round(6).tolist()
+    >>> _on_simplex(np.array([3.0, 1.0, -2.0]), 3.0, np.array([1.0, 2.0, 1.0])).round(6).tolist()
     [2.6, 0.2, 0.0]
     """
     if total <= 0 or not wish.size:

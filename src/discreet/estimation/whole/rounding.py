@@ -20,13 +20,13 @@ from discreet.estimation.whole.family import Family, endless
 
 WHOLE = 1e-6
 """A number this near to a whole one is taken for it."""
-COST = 100.0
+_COST = 100.0
 """Scale of the costs, far above the tolerances of the linear program."""
 TIE = 1e-3
 """Fractional parts that differ by less than this are in the hands of the hash."""
-FURTHER = 4.0
+_FURTHER = 4.0
 """Cost of each step beyond the neighbouring whole numbers, and ..."""
-OUTSIDE = 16.0
+_OUTSIDE = 16.0
 """... of each step of a sum beyond its neighbours, where nothing nearer exists."""
 
 
@@ -182,7 +182,7 @@ def _by_program(
     members = np.full(x.shape, -1, dtype=np.int64)
     members[fractional] = np.arange(int(fractional.sum()))
     program = _program(x, floor, family, chain, members)
-    cost = COST * (1.0 - 2.0 * part[fractional] + TIE * luck[fractional])
+    cost = _COST * (1.0 - 2.0 * part[fractional] + TIE * luck[fractional])
     if program.height:
         matrix, least, most = program.matrix()
         chosen = _whole_program(cost, matrix, least, most, np.zeros(len(cost)), np.ones(len(cost)))
@@ -219,9 +219,9 @@ def _further(
     # one step up, more steps up, steps down, and steps of sums above and below
     costs = [
         1.0 - 2.0 * part + TIE * luck[may],
-        FURTHER - part + TIE * luck[may],
-        FURTHER + part + TIE * luck[may],
-        np.full(2 * len(soft), OUTSIDE),
+        _FURTHER - part + TIE * luck[may],
+        _FURTHER + part + TIE * luck[may],
+        np.full(2 * len(soft), _OUTSIDE),
     ]
     slack = scipy.sparse.coo_array(
         (
@@ -234,7 +234,7 @@ def _further(
     upper = np.concatenate(
         [first, np.maximum(room_up - first, 0.0), room_down, np.full(2 * len(soft), np.inf)]
     )
-    chosen = _whole_program(COST * np.concatenate(costs), wide, least, most, np.zeros(len(upper)), upper)
+    chosen = _whole_program(_COST * np.concatenate(costs), wide, least, most, np.zeros(len(upper)), upper)
     if chosen is None:
         if names := conflicting(family):
             raise ContradictionError(names)

@@ -33,7 +33,7 @@ FEW_CELLS = 1000
 """The cells of a query of few cells, at most."""
 GAIN = 20
 """The cells for each group of the coarse table, at least, on average."""
-LOT = 100
+_LOT = 100
 """Cells of several groups that are settled at a time."""
 NAME = "coarse table"
 
@@ -175,7 +175,7 @@ def _lots(group: Integers, order: Integers) -> Iterator[Integers]:
     begin = np.flatnonzero(np.diff(group[rest], prepend=-1))
     start = 0
     for edge, end in zip(begin, [*begin[1:], len(rest)], strict=True):
-        if end - start > LOT and edge > start:
+        if end - start > _LOT and edge > start:
             yield rest[start:edge]
             start = int(edge)
     if start < len(rest):

@@ -41,7 +41,7 @@ class SubtreeSummary:
     def arrays(self) -> dict[str, Numbers]:
         """Return it as arrays by name, without the names of the limits; `of_arrays` undoes this."""
         arrays: dict[str, Numbers] = {}
-        for name in PARTS:
+        for name in _PARTS:
             arrays |= {f"{name} {number}": array for number, array in enumerate(getattr(self, name))}
         for index, limit in enumerate(self.limits):
             arrays |= {f"{name} {index}": getattr(limit, name) for name in LIMIT}
@@ -59,7 +59,7 @@ class SubtreeSummary:
 
         z, V, known, held = (
             [floats(f"{name} {number}") for number in range(len(arrays)) if f"{name} {number}" in arrays]
-            for name in PARTS
+            for name in _PARTS
         )
         own = [
             Limit(
@@ -74,7 +74,7 @@ class SubtreeSummary:
         return cls(z, V, known, held, tuple(own))
 
 
-PARTS = ("z", "V", "known", "held")
+_PARTS = ("z", "V", "known", "held")
 LIMIT = ("label", "units", "lower", "upper")
 
 

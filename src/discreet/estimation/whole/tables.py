@@ -59,7 +59,7 @@ class WholeTables:
         check_counts(estimates.given)
         self._attributes = estimates.model.attributes
         limits = tuple(bounds)
-        keys = settled_keys(estimates.view, estimates.node)
+        keys = _settled_keys(estimates.view, estimates.node)
         descents = {key: descent_of(estimates, key, limits) for key in keys}
         self._lost: Mapping[Key, NDArray[np.bool_]] = {key: descent.lost for key, descent in descents.items()}
         self._width = {key: descent.cells for key, descent in descents.items()}
@@ -120,7 +120,7 @@ def check_counts(given: Measurements) -> None:
         raise InputError("whole-number tables cannot be made of values that are not counts: leave them out")
 
 
-def settled_keys(view: View, node: Integers) -> list[Key]:
+def _settled_keys(view: View, node: Integers) -> list[Key]:
     """Return what is settled: the variables whose detailed cells are determined in every unit, or without
     attributes every query. `node` is that of each unit in the folded tree."""
     attributes = view.model.attributes
@@ -150,7 +150,7 @@ def determined(model: Model, given: Measurements) -> dict[Key, NDArray[np.bool_]
     shape, node = tree.folded(2)
     view = View(model, shape, told, model.solve(shape, told))
     tables = {}
-    for key in settled_keys(view, node):
+    for key in _settled_keys(view, node):
         tables[key] = np.zeros(tree.size, dtype=bool)
         if isinstance(key, str):
             tables[key] = np.asarray(view.undetermined(key, np.arange(shape.size)).any(axis=1))[node]

@@ -31,11 +31,11 @@ from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.files import belongs_to_another, surely
 from discreet.ledger.locks import locked, remove_if_dead, try_lock, unlock
 
-ENGINES = ("duckdb", "spark")
-MEMORY = "4GB"
+_ENGINES = ("duckdb", "spark")
+_MEMORY = "4GB"
 """The default memory of an engine."""
 
-LEAST = 256_000_000
+_LEAST = 256_000_000
 """The fewest bytes with which an engine starts."""
 
 FULL_MEMORY = "there is not enough memory; give more with --memory"
@@ -128,7 +128,7 @@ class Engine(ABC):
         return sizes
 
 
-SHARE = 0.75
+_SHARE = 0.75
 """DuckDB's share of the memory given; the rest is for Python, Arrow and what DuckDB does not count."""
 
 
@@ -149,7 +149,7 @@ class DuckDB(Engine):
             raise DiscreetError(f"{text}: {install_hint('release')}") from None
         backend = ibis.duckdb.connect(
             ":memory:",
-            memory_limit=f"{int(memory * SHARE)}B",
+            memory_limit=f"{int(memory * _SHARE)}B",
             threads=threads or usable_cpus(),
             temp_directory=str(folder / "duckdb"),
             preserve_insertion_order=False,
@@ -341,14 +341,14 @@ def connect(
     Traceback (most recent call last):
     discreet.errors.InputError: engine is 'sqlite'; it must be duckdb or spark
     """
-    if engine not in ENGINES:
-        raise InputError(f"engine is {engine!r}; it must be {' or '.join(ENGINES)}")
+    if engine not in _ENGINES:
+        raise InputError(f"engine is {engine!r}; it must be {' or '.join(_ENGINES)}")
     if threads is not None and not 1 <= threads <= 1024:
         raise InputError(f"threads is {threads}; it must be from 1 to 1024")
     if spark_master is not None and engine != "spark":
         raise InputError("--spark-master is given, but the engine is duckdb; give --engine spark too")
-    size = memory_bytes(memory or MEMORY)
-    with lasting_directory() if engine == "spark" else spill_directory() as folder:
+    size = _memory_bytes(memory or _MEMORY)
+    with _lasting_directory() if engine == "spark" else _spill_directory() as folder:
         opened: Engine
         # a signal may interrupt any query to DuckDB, including those that Ibis sends
         with _translated() if engine == "duckdb" and find_spec("duckdb") else nullcontext():
@@ -368,19 +368,19 @@ _UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MIB": 2**20, "GIB": 2**30, "T
 _SIZE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([A-Za-z]+)")
 
 
-def memory_bytes(text: str) -> int:
+def _memory_bytes(text: str) -> int:
     """Return a size such as 4GB in bytes.
 
-    >>> memory_bytes("4GB"), memory_bytes("1.5 GiB")
+    >>> _memory_bytes("4GB"), _memory_bytes("1.5 GiB")
     (4000000000, 1610612736)
-    >>> memory_bytes("4 gigs")
+    >>> _memory_bytes("4 gigs")
     Traceback (most recent call last):
     discreet.errors.InputError: memory is '4 gigs'; it must be a size such as 4GB or 500MB, at least 256MB
     """
     match = _SIZE.fullmatch(text.strip())
     unit = _UNITS.get(match[2].upper()) if match else None
     size = int(float(match[1]) * unit) if match and unit else 0
-    if size < LEAST:
+    if size < _LEAST:
         raise InputError(f"memory is {text!r}; it must be a size such as 4GB or 500MB, at least 256MB")
     return size
 
@@ -389,10 +389,10 @@ PREFIX = "discreet-spill-"
 
 
 @contextmanager
-def spill_directory() -> Iterator[Path]:
+def _spill_directory() -> Iterator[Path]:
     """Make a directory among the system's temporary files (TMPDIR), readable by its owner only.
 
-    >>> with spill_directory() as place:
+    >>> with _spill_directory() as place:
     ...     oct(place.stat().st_mode)[-3:]
     '700'
     >>> place.exists()
@@ -419,12 +419,12 @@ def spill_directory() -> Iterator[Path]:
 
 
 @contextmanager
-def lasting_directory() -> Iterator[Path]:
+def _lasting_directory() -> Iterator[Path]:
     """Yield one directory for all sessions of this process, emptied when none uses it, removed at exit.
 
     Java keeps using the first directory it was given, so that one must stay until the end.
 
-    >>> with lasting_directory() as first, lasting_directory() as second:
+    >>> with _lasting_directory() as first, _lasting_directory() as second:
     ...     first == second
     True
     """
@@ -449,7 +449,7 @@ _users: list[Path] = []
 def _of_this_process() -> Path:
     until_exit = ExitStack()
     atexit.register(until_exit.close)
-    return until_exit.enter_context(spill_directory())
+    return until_exit.enter_context(_spill_directory())
 
 
 def remove_abandoned(root: Path) -> None:

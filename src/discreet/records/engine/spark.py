@@ -43,7 +43,7 @@ from discreet.records.engine import (
 if TYPE_CHECKING:
     from pyspark import SparkConf
 
-STOP = 2.0
+_STOP = 2.0
 """Seconds to wait for a session to stop after an error or a signal."""
 
 
@@ -131,7 +131,7 @@ class Spark(Engine):
             # after a signal or an error do not keep the user waiting: Java ends with this process anyway
             with suppress(Exception), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                _aside(self._session.stop, None if sys.exc_info()[0] is None else STOP)
+                _aside(self._session.stop, None if sys.exc_info()[0] is None else _STOP)
 
     def _frame(self, expression: Relation) -> Any:
         return self._session.sql(self.sql(expression))

@@ -18,7 +18,7 @@ NAMES = (
     "google-chrome-stable",
     "chrome",
 )
-SECONDS = 120
+_SECONDS = 120
 
 
 def find_chromium() -> str:
@@ -55,9 +55,9 @@ def print_pdf(html: str, *, browser: str | None = None) -> bytes:
             source.as_uri(),
         ]
         try:
-            done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False, cwd=folder)
+            done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False, cwd=folder)
         except subprocess.TimeoutExpired:
-            raise InputError(f"Chromium did not print the page within {SECONDS} s") from None
+            raise InputError(f"Chromium did not print the page within {_SECONDS} s") from None
         except OSError as error:
             raise InputError(f"Chromium cannot be started: {error.strerror}") from None
         if done.returncode != 0 or not target.is_file():
