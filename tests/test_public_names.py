@@ -6,8 +6,10 @@ import ast
 import importlib.metadata
 import inspect
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import house
 import pytest
 
 import discreet
@@ -103,3 +105,70 @@ def test_no_module_has_the_name_of_what_its_package_loads_on_use(file: Path) -> 
     modules = {one.stem for one in file.parent.glob("*.py")}
     modules |= {one.parent.name for one in file.parent.glob("*/__init__.py")}
     assert not modules & {*importlib.import_module(package_of(file)).__all__}
+
+
+MOST_BETWEEN_ROOMS = 1070
+"""Names that a room uses of another, or that a package exports; they may become fewer."""
+
+TREES = {
+    ".".join(["discreet", *path.relative_to(HOME).with_suffix("").parts]).removesuffix(".__init__"): tree
+    for path, tree in house.modules().items()
+}
+Name = tuple[str, str]
+"""A module, and a name in it."""
+
+
+def imported(tree: ast.Module) -> dict[str, Name]:
+    """What a module imports of the package, by the name that it has there."""
+    return {
+        alias.asname or alias.name: (str(node.module), alias.name)
+        for node in house.nodes(tree)
+        if isinstance(node, ast.ImportFrom) and str(node.module).startswith("discreet")
+        for alias in node.names
+    }
+
+
+IMPORTED = {module: imported(tree) for module, tree in TREES.items()}
+
+
+def used(module: str) -> Iterator[Name]:
+    """Yield what a module uses of the package, as it is named: imported, or taken from an imported module."""
+    yield from IMPORTED[module].values()
+    for node in house.nodes(TREES[module]):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
+            owner = ".".join(IMPORTED[module].get(node.value.id, ()))
+            if owner in TREES:
+                yield owner, node.attr
+
+
+def home_of(name: Name) -> Name | None:
+    """Where a name is defined, which packages pass on; None if it is a module."""
+    while name[1] in IMPORTED.get(name[0], ()):
+        name = IMPORTED[name[0]][name[1]]
+    return None if ".".join(name) in TREES else name
+
+
+def room_of(module: str) -> str:
+    return ".".join(module.split(".")[:2])
+
+
+def foreign(module: str) -> set[Name]:
+    """What a module uses that another room defines."""
+    homes = {home_of(name) for name in used(module)}
+    return {home for home in homes if home is not None and room_of(home[0]) != room_of(module)}
+
+
+def test_what_has_an_underscore_is_used_in_its_own_room_alone() -> None:
+    ours = {(module, name) for module in TREES for _, name in foreign(module) if re.match(r"_[^_]", name)}
+    assert not ours
+
+
+def test_a_name_that_a_package_passes_on_is_found_where_it_is_defined() -> None:
+    assert home_of(("discreet", "account")) == ("discreet.accounting.overall", "account")
+    assert ("discreet.accounting.overall", "account") in foreign("discreet.reports.html")
+
+
+def test_rooms_have_few_names_for_each_other() -> None:
+    exported = {home_of((package_of(file), name)) for file in FACADES for name in IMPORTED[package_of(file)]}
+    between = exported.union(*map(foreign, TREES))
+    assert len(between) <= MOST_BETWEEN_ROOMS, f"{len(between)} names: give those of one room an underscore"

@@ -62,8 +62,8 @@ def surely(undo: Callable[[], None]) -> Iterator[None]:
 
 
 @contextmanager
-def whole_file(place: Path, *, private: bool = False, mode: int = 0o666) -> Iterator[BinaryIO]:
-    """Give a stream whose content is the file at `place` once the block ends without an error.
+def whole_file(path: Path, *, private: bool = False, mode: int = 0o666) -> Iterator[BinaryIO]:
+    """Give a stream whose content is the file at `path` once the block ends without an error.
 
     A private file can be read by its owner only, and stays through a power failure: its directory is synced.
 
@@ -71,15 +71,15 @@ def whole_file(place: Path, *, private: bool = False, mode: int = 0o666) -> Iter
     >>> with TemporaryDirectory() as folder, whole_file(Path(folder) / "a.txt") as stream:
     ...     _ = stream.write(b"all of it")
     """
-    temporary = hidden_name(place, private=private)
+    temporary = _hidden_name(path, private=private)
     with surely(partial(temporary.unlink, missing_ok=True)):
         with open(_create(temporary, 0o600 if private else mode), "wb") as stream:
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        os.replace(temporary, place)
+        os.replace(temporary, path)
     if private:
-        sync(place.parent)
+        sync(path.parent)
 
 
 def write_whole(contents: Mapping[Path, bytes], *, confidential: bool = False) -> None:
@@ -93,16 +93,16 @@ def write_whole(contents: Mapping[Path, bytes], *, confidential: bool = False) -
     ...     sorted(os.listdir(folder))
     ['a', 'b']
     """
-    place: Path | None = None
+    staged: Path | None = None
     try:
         with ExitStack() as waiting:
-            for place, content in contents.items():
-                stream = waiting.enter_context(whole_file(place, mode=0o600 if confidential else 0o666))
+            for staged, content in contents.items():
+                stream = waiting.enter_context(whole_file(staged, mode=0o600 if confidential else 0o666))
                 stream.write(content)
                 stream.flush()
                 os.fsync(stream.fileno())  # a full disk shows here, before any file is in its place
     except OSError as error:
-        raise InputError(f"{place} cannot be written: {error.strerror}") from None
+        raise InputError(f"{staged} cannot be written: {error.strerror}") from None
 
 
 def disk_trouble(error: OSError, what: str) -> str:
@@ -129,22 +129,22 @@ def check_writable(path: Path) -> Path:
     discreet.errors.InputError: no-such-directory/a.csv cannot be written: there is no directory \
 no-such-directory
     """
-    place = path.resolve()
+    target = path.resolve()
     try:
-        if place.is_dir():
+        if target.is_dir():
             raise InputError(f"{path} is a directory; the path of a file is needed")
-        if place.exists() and not place.is_file():
+        if target.exists() and not target.is_file():
             raise InputError(f"{path} is not a regular file; it is left alone")
-        if not place.parent.is_dir():
+        if not target.parent.is_dir():
             raise InputError(f"{path} cannot be written: there is no directory {path.parent}")
-        if place.exists() and not os.access(place, os.W_OK):
+        if target.exists() and not os.access(target, os.W_OK):
             raise InputError(f"{path} cannot be written: the file is read-only")
-        probe = hidden_name(place)
+        probe = _hidden_name(target)
         with surely(partial(probe.unlink, missing_ok=True)):
             os.close(_create(probe, 0o666))
     except OSError as error:
         raise InputError(f"{path} cannot be written: {error.strerror}") from None
-    return place
+    return target
 
 
 def check_regular(path: Path, name: str, *, most: int) -> None:
@@ -154,16 +154,18 @@ def check_regular(path: Path, name: str, *, most: int) -> None:
     Traceback (most recent call last):
     discreet.errors.InputError: the key is not a regular file
     """
-    found = os.stat(path)
-    if not stat.S_ISREG(found.st_mode) and not stat.S_ISDIR(found.st_mode):  # opening a directory says it all
+    status = os.stat(path)
+    if not stat.S_ISREG(status.st_mode) and not stat.S_ISDIR(
+        status.st_mode
+    ):  # opening a directory says it all
         raise InputError(f"{name} is not a regular file")
-    if stat.S_ISREG(found.st_mode) and found.st_size > most:
-        raise InputError(f"{name} has {found.st_size:,} bytes; at most {most:,} are read")
+    if stat.S_ISREG(status.st_mode) and status.st_size > most:
+        raise InputError(f"{name} has {status.st_size:,} bytes; at most {most:,} are read")
 
 
-def hidden_name(place: Path, *, private: bool = False) -> Path:
-    """Return a new name beside `place`; those of private files can be told from all others."""
-    return place.with_name(f".{'discreet-' if private else place.name + '.'}{secrets.token_hex(4)}.tmp")
+def _hidden_name(path: Path, *, private: bool = False) -> Path:
+    """Return a new name beside `path`; those of private files can be told from all others."""
+    return path.with_name(f".{'discreet-' if private else path.name + '.'}{secrets.token_hex(4)}.tmp")
 
 
 def sync(path: Path) -> None:
@@ -211,12 +213,12 @@ def json_fields(result: DataclassInstance, **names: str) -> dict[str, object]:
     >>> json_fields(Written(Path("published"), ("a.csv",)), names="files")
     {'out': 'published', 'files': ['a.csv']}
     """
-    found: dict[str, object] = {}
-    for one in fields(result):
-        value = getattr(result, one.name)
+    values: dict[str, object] = {}
+    for field in fields(result):
+        value = getattr(result, field.name)
         value = list(value) if isinstance(value, tuple) else str(value) if isinstance(value, Path) else value
-        found[names.get(one.name, one.name)] = value
-    return found
+        values[names.get(field.name, field.name)] = value
+    return values
 
 
 @contextmanager

@@ -53,13 +53,13 @@ from discreet.comparisons.gaussian_dp import GaussianDP
 from discreet.comparisons.sampling import Sampled, sampled
 from discreet.numbers import DIGITS, Interval
 
-REPORTED = 1e-10
+_REPORTED = 1e-10
 """The delta that the sentence below the table is about, if it was asked for."""
 
 FEW = 64
 """Cases of an account whose curves are drawn within a second, so that a notebook shows them unasked."""
 
-FLOOR = 1e-300
+_FLOOR = 1e-300
 """What lies below is only said to do so."""
 
 
@@ -85,7 +85,7 @@ def account_answer(table: PrivacyTable, *, drawn: Sampled | None = None) -> Answ
         "unit": account.unit,
         "neighbours": account.neighbours,
         "people": account.people,
-        "rho": rho_quantity(account),
+        "rho": _rho_quantity(account),
         "pairs": account.pairs,
         "answer": account.claim.document(),
         "results": [row for result in results for row in result.objects],
@@ -107,18 +107,20 @@ def account_answer(table: PrivacyTable, *, drawn: Sampled | None = None) -> Answ
     title = " and ".join(heading(release) for release in releases) or account.name
     names = " ".join(release.name for release in releases)
     command = f"discreet account {names}" if names else ""
-    tables = {name: one for name, one in zip(("results", "deltas"), results, strict=True) if one.rows}
+    tables = {
+        name: result for name, result in zip(("results", "deltas"), results, strict=True) if result.rows
+    }
     picture = partial(_curve_picture, table, drawn)
     pictures = {"curves": picture, "profile": partial(picture, 0), "tradeoff": partial(picture, 1)}
     figures, others = ({"curves": picture}, {}) if drawn else ({}, pictures)
     return Answer(title, record, body, facts, notes, tables, command, figures=figures, on_request=others)
 
 
-def rho_quantity(account: Account) -> Quantity:
+def _rho_quantity(account: Account) -> Quantity:
     """Return the rho of an account; none where losses may be infinite.
 
     >>> from discreet.noise import TableNoise
-    >>> print(rho_quantity(account_of([TableNoise({0: "1/2", 1: "1/2"})])))
+    >>> print(_rho_quantity(account_of([TableNoise({0: "1/2", 1: "1/2"})])))
     none
     """
     return Quantity(account.rho if has_rho(account) else None, Style.FRACTION, missing="none")
@@ -203,13 +205,13 @@ def _epsilon_cells(table: PrivacyTable, row: PrivacyRow) -> tuple[Cell, ...]:
 
 
 def _delta_cells(table: PrivacyTable, row: PrivacyRow) -> tuple[Cell, ...]:
-    exact = row.delta >= FLOOR or table.account.case(row.worst).log_delta(epsilon=row.epsilon) == -math.inf
-    below = f"below {_given(FLOOR)}"
+    exact = row.delta >= _FLOOR or table.account.case(row.worst).log_delta(epsilon=row.epsilon) == -math.inf
+    below = f"below {_given(_FLOOR)}"
     times = f"{Quantity(row.zcdp / row.delta, digits=3)} times less" if 0 < row.delta < row.zcdp else None
     return (
         _given(row.epsilon),
         _quantity(table, row, "delta") if exact else below,
-        Quantity(row.zcdp, digits=_digits(table)) if row.zcdp >= FLOOR else below,
+        Quantity(row.zcdp, digits=_digits(table)) if row.zcdp >= _FLOOR else below,
         times,
     )
 
@@ -226,7 +228,7 @@ def _body(table: PrivacyTable, results: Sequence[AnswerTable]) -> Iterator[Part]
             who=who,
             which=account.neighbours,
             name=rho,
-            rho=rho_quantity(account),
+            rho=_rho_quantity(account),
             compared=compared(account),
         )
     )
@@ -242,7 +244,7 @@ def _body(table: PrivacyTable, results: Sequence[AnswerTable]) -> Iterator[Part]
     if kind is not NumberKind.EXACT:
         yield kind.sentence
     for row in table.by_delta:
-        if row.delta == REPORTED or len(table.by_delta) == 1:
+        if row.delta == _REPORTED or len(table.by_delta) == 1:
             yield cost_sentence(table, row)
             break
     if len(table.by_delta) > 1:
@@ -271,16 +273,24 @@ def _relations(table: PrivacyTable) -> AnswerTable:
         Column(key="epsilons"),
     )
     rows = []
-    for one in table.relations:
+    for relation_cost in table.relations:
         epsilons = [
-            Claimed.by(one.claim, epsilon) if math.isfinite(epsilon) else INFINITE for epsilon in one.epsilons
+            Claimed.by(relation_cost.claim, epsilon) if math.isfinite(epsilon) else INFINITE
+            for epsilon in relation_cost.epsilons
         ]
-        finite = [epsilon if math.isfinite(epsilon) else None for epsilon in one.epsilons]
+        finite = [epsilon if math.isfinite(epsilon) else None for epsilon in relation_cost.epsilons]
         rho: tuple[Cell, Cell] = ("none", None)
-        if one.rho is not None:
-            rho = Quantity(float(one.rho)), Quantity(one.rho, Style.FRACTION)
+        if relation_cost.rho is not None:
+            rho = Quantity(float(relation_cost.rho)), Quantity(relation_cost.rho, Style.FRACTION)
         rows.append(
-            (words[one.neighbours, one.households], one.neighbours, one.households, *rho, *epsilons, finite)
+            (
+                words[relation_cost.neighbours, relation_cost.households],
+                relation_cost.neighbours,
+                relation_cost.households,
+                *rho,
+                *epsilons,
+                finite,
+            )
         )
     return AnswerTable(columns, tuple(rows))
 
@@ -440,7 +450,7 @@ def comparison_answer(both: TwoReleases) -> Answer:
             | {
                 "accounted": side.account.neighbours,
                 "answer": side.account.claim.document(),
-                "accounted_rho": rho_quantity(side.account),
+                "accounted_rho": _rho_quantity(side.account),
                 "pairs": side.account.pairs,
             }
             for letter, side in sides
@@ -469,19 +479,19 @@ def _two_columns(both: TwoReleases) -> AnswerTable:
         *(Column(key=key) for key in ("a", "b", "difference")),
     )
     lines = []
-    for one, two in both.rows:
-        gap = two.epsilon - one.epsilon
+    for first, second in both.rows:
+        gap = second.epsilon - first.epsilon
         lines.append(
             (
-                _given(one.delta),
-                _quantity(both.a, one, "epsilon"),
-                _quantity(both.b, two, "epsilon"),
-                Quantity(gap, Style.CHANGE, accuracy=one.accuracy + two.accuracy),
-                Quantity(one.zcdp),
-                Quantity(two.zcdp),
+                _given(first.delta),
+                _quantity(both.a, first, "epsilon"),
+                _quantity(both.b, second, "epsilon"),
+                Quantity(gap, Style.CHANGE, accuracy=first.accuracy + second.accuracy),
+                Quantity(first.zcdp),
+                Quantity(second.zcdp),
                 *(
                     {"epsilon": Quantity(row.epsilon), "zcdp_epsilon": Quantity(row.zcdp), "worst": row.worst}
-                    for row in (one, two)
+                    for row in (first, second)
                 ),
                 gap if math.isfinite(gap) else None,
             )
@@ -514,7 +524,7 @@ def _comparison_body(both: TwoReleases, results: AnswerTable, noise: AnswerTable
         account, release = side.account, side.releases[0]
         who = relation(account.neighbours, account.unit, account.people)
         yield Paragraph(f"{letter}: {release.name}. {release.title or release.name}", "   ")
-        rho = rho_quantity(account)
+        rho = _rho_quantity(account)
         text = "   {who} ({which} neighbours); zCDP rho {rho}; {compared}"
         words = {"who": who, "which": account.neighbours, "compared": compared(account).lower()}
         yield Paragraph(sentence(text, rho=rho, **words), "   ")
@@ -560,12 +570,12 @@ def different_promises(
 
 def _verdict(both: TwoReleases) -> str | Sentence:
     """Say which of the two promises more."""
-    signs = {larger_of(one.epsilon, two.epsilon) for one, two in both.rows}
+    signs = {larger_of(first.epsilon, second.epsilon) for first, second in both.rows}
     if signs == {0}:
         return "Both have the same epsilon at every delta shown, to the digits shown."
     if {1, -1} <= signs:
         return "Neither promises more throughout: which epsilon is smaller depends on delta."
-    one, two = next((pair for pair in both.rows if pair[0].delta == REPORTED), both.rows[0])
+    one, two = next((pair for pair in both.rows if pair[0].delta == _REPORTED), both.rows[0])
     if not (math.isfinite(one.epsilon) and math.isfinite(two.epsilon)):
         return _without_end(both, one.delta)
     a, b = _quantity(both.a, one, "epsilon"), _quantity(both.b, two, "epsilon")
@@ -595,8 +605,8 @@ def _verdict(both: TwoReleases) -> str | Sentence:
 
 def _without_end(both: TwoReleases, delta: float) -> Sentence:
     """Say which of the two has no epsilon at a delta."""
-    one, two = next(pair for pair in both.rows if pair[0].delta == delta)
-    lacking, other = ("A", two) if not math.isfinite(one.epsilon) else ("B", one)
+    first, second = next(pair for pair in both.rows if pair[0].delta == delta)
+    lacking, other = ("A", second) if not math.isfinite(first.epsilon) else ("B", first)
     name = "B" if lacking == "A" else "A"
     return sentence(
         "At delta {delta} no epsilon holds for {lacking}: with a larger probability an outcome tells two "
@@ -686,9 +696,9 @@ def compared(account: Account) -> str:
     >>> compared(account(load("dhc-2020"))), compared(account(load("dhc-2022-08-25")))
     ('946 pairs of paths compared', 'One path')
     """
-    one, many = ("One pair of paths", "pairs of paths")
+    single, many = ("One pair of paths", "pairs of paths")
     if isinstance(account.main[0], tuple):
-        one, many = ("One combination of paths", "combinations of paths")
+        single, many = ("One combination of paths", "combinations of paths")
     elif account.neighbours == "unbounded":
-        one, many = ("One path", "paths")
-    return one if account.pairs == 1 else f"{account.pairs} {many} compared"
+        single, many = ("One path", "paths")
+    return single if account.pairs == 1 else f"{account.pairs} {many} compared"

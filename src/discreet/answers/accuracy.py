@@ -48,7 +48,7 @@ _NOTHING = "–"
 
 
 @describes(Accuracy)
-def accuracy_answer(found: Accuracy) -> Answer:
+def accuracy_answer(accuracy: Accuracy) -> Answer:
     """Say how accurate the estimates of every query at every level will be.
 
     >>> from discreet.budget import load
@@ -58,28 +58,28 @@ def accuracy_answer(found: Accuracy) -> Answer:
     ['US', 'cenrace', '34.9', '12.4', '24.4']
     """
     levels, lines = [], []
-    for level in found.levels:
+    for level in accuracy.levels:
         rows = [(query.name, *_sizes(query)) for query in level.queries]
         table = AnswerTable((Column(key="name"), *_SIZES), tuple(rows))
         levels.append({"name": level.name, "units": level.units, "queries": table})
         lines += [(level_name(level.name), name, level.name, *sizes) for name, *sizes in rows]
     record: dict[str, object] = {
-        "release": found.release,
-        "tree": None if found.children is None else list(found.children),
-        "estimates": _TOGETHER[found.together],
+        "release": accuracy.release,
+        "tree": None if accuracy.children is None else list(accuracy.children),
+        "estimates": _TOGETHER[accuracy.together],
         "margins": "of one cell in one area, by itself",
         "levels": levels,
     }
     every = AnswerTable((*LEVELS, *_SIZES), tuple(lines))
-    figures: dict[str, Drawable] = {"accuracy": partial(accuracy_picture, found)}
-    if found.printed is not None:
-        errors = found.printed.errors.errors
+    figures: dict[str, Drawable] = {"accuracy": partial(_accuracy_picture, accuracy)}
+    if accuracy.printed is not None:
+        errors = accuracy.printed.errors.errors
         record["tables"] = {
-            "people": found.printed.people,
-            "tree": found.printed.children,
-            "populations": found.printed.populations,
-            "replicates": found.printed.errors.replicates,
-            "left_out": found.printed.left_out,
+            "people": accuracy.printed.people,
+            "tree": accuracy.printed.children,
+            "populations": accuracy.printed.populations,
+            "replicates": accuracy.printed.errors.replicates,
+            "left_out": accuracy.printed.left_out,
             "errors": error_cells(errors),
         }
         figures["printed"] = partial(error_picture, errors)
@@ -88,34 +88,34 @@ def accuracy_answer(found: Accuracy) -> Answer:
         for level, query, noise, sd, margin in every.cells
     )
     return Answer(
-        f"{found.release}: accuracy",
+        f"{accuracy.release}: accuracy",
         record,
-        tuple(_accuracy_body(found, every)),
+        tuple(_accuracy_body(accuracy, every)),
         tables={"accuracy": every},
-        command=f"discreet accuracy {found.release}",
-        summary="\n".join([f"{found.release}: {_TOGETHER[found.together]}", *lines_of]),
+        command=f"discreet accuracy {accuracy.release}",
+        summary="\n".join([f"{accuracy.release}: {_TOGETHER[accuracy.together]}", *lines_of]),
         figures=figures,
     )
 
 
-def accuracy_picture(found: Accuracy) -> Picture:
+def _accuracy_picture(accuracy: Accuracy) -> Picture:
     """Return the standard deviation of every estimate as a map, one row a query, one column a level.
 
     >>> from discreet.budget import load
     >>> from discreet.estimation import accuracy
-    >>> (panel,) = accuracy_picture(accuracy(load("pl94-2020"))).panels
+    >>> (panel,) = _accuracy_picture(accuracy(load("pl94-2020"))).panels
     >>> panel.x.names[:2], panel.y.names[0], panel.items[0].texts[0][:2]
     (('US', 'State'), 'cenrace', ('12.4', '11.3'))
     """
-    queries = range(len(found.levels[0].queries))
-    sizes = [[level.queries[row].sd for level in found.levels] for row in queries]
+    queries = range(len(accuracy.levels[0].queries))
+    sizes = [[level.queries[row].sd for level in accuracy.levels] for row in queries]
     texts = (
         tuple(str(Quantity(size, Style.MARGIN, missing="not\ndetermined")) for size in row) for row in sizes
     )
     # a size of zero has no shade on a logarithmic scale
     cells = Cells(tuple(tuple(size or None for size in row) for row in sizes), tuple(texts))
-    levels = Axis(names=tuple(level_name(level.name) for level in found.levels))
-    names = Axis(names=tuple(query.name for query in found.levels[0].queries), is_downward=True)
+    levels = Axis(names=tuple(level_name(level.name) for level in accuracy.levels))
+    names = Axis(names=tuple(query.name for query in accuracy.levels[0].queries), is_downward=True)
     return Picture((Panel(levels, names, (cells,)),), "Standard deviation of the estimates")
 
 
@@ -131,7 +131,7 @@ def sizes_panel(margins: Mapping[str, float], unit: str) -> Panel:
         return tuple((10.0**power, max(margin, 0.5) / 10.0**power) for power in range(1, 7))
 
     lines = [Line(line(margin), level_name(level), k) for k, (level, margin) in enumerate(margins.items())]
-    low = min((share for one in lines for _, share in one.points), default=1e-6)
+    low = min((share for size_line in lines for _, share in size_line.points), default=1e-6)
     who = "people in the group" if unit == "person" else f"{unit}s in the group"
     x = Axis(who, 10.0, 1e6, is_log=True, written=Notation.COUNT)
     least = 10.0 ** math.floor(math.log10(low))
@@ -147,19 +147,21 @@ def _sizes(query: QueryAccuracy) -> tuple[Cell, ...]:
     )
 
 
-def _accuracy_body(found: Accuracy, every: AnswerTable) -> Iterator[Part]:
-    yield Paragraph(f"{found.release}: accuracy of the best estimates from {_TOGETHER[found.together]}.")
-    if found.children is not None and len(found.levels) > 1:
-        yield Paragraph(sentence("Tree, average number of children: {tree}.", tree=_tree(found)))
+def _accuracy_body(accuracy: Accuracy, every: AnswerTable) -> Iterator[Part]:
+    yield Paragraph(
+        f"{accuracy.release}: accuracy of the best estimates from {_TOGETHER[accuracy.together]}."
+    )
+    if accuracy.children is not None and len(accuracy.levels) > 1:
+        yield Paragraph(sentence("Tree, average number of children: {tree}.", tree=_tree(accuracy)))
     yield "Standard deviations are root mean squares over the cells of a query."
-    if any(query.cells > 1 or level.units > 1 for level in found.levels for query in level.queries):
+    if any(query.cells > 1 or level.units > 1 for level in accuracy.levels for query in level.queries):
         yield (
             "A margin is of one cell in one area by itself, the largest where cells differ; nothing is said "
             "of all cells together."
         )
     yield every
-    if found.printed is not None:
-        yield from _printed_body(found.printed)
+    if accuracy.printed is not None:
+        yield from _printed_body(accuracy.printed)
 
 
 def _printed_body(printed: PrintedAccuracy) -> Iterator[Part]:
@@ -184,10 +186,10 @@ def _printed_body(printed: PrintedAccuracy) -> Iterator[Part]:
     yield error_cells(finest_errors(printed.errors.errors))
 
 
-def _tree(found: Accuracy) -> Sentence:
+def _tree(accuracy: Accuracy) -> Sentence:
     """How many children the nodes of each level have on average."""
-    names = [level_name(level.name) for level in found.levels]
-    steps = zip(names, found.children or (), names[1:], strict=False)
+    names = [level_name(level.name) for level in accuracy.levels]
+    steps = zip(names, accuracy.children or (), names[1:], strict=False)
     return joined_words(
         [
             sentence("{up} to {down} {many}", up=up, down=down, many=Quantity(many, Style.BRIEF))

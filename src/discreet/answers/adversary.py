@@ -16,7 +16,7 @@ _UNKNOWN = "–"
 
 
 @describes(Attacked)
-def attacked_answer(found: Attacked) -> Answer:
+def attacked_answer(attacked: Attacked) -> Answer:
     """Say what an adversary believes after a published count, on average, and how often they are right.
 
     >>> from discreet.disclosure.adversary import Count, attacked
@@ -26,21 +26,21 @@ def attacked_answer(found: Attacked) -> Answer:
     ['Belief afterwards: 0.5250', 'Times the prior: 1.050', 'Right decisions: 58.92 %']
     """
     record = {
-        "adversary": adversary_text(found.asked),
-        "published": found.asked.published,
-        "prior": found.asked.prior,
-        "posterior": found.posterior,
-        "ratio": found.ratio,
-        "expected_posterior_given_present": found.mean_present,
-        "expected_posterior_given_absent": found.mean_absent,
-        **dict(zip(_RIGHT, found.right or (None, None, None), strict=True)),
+        "adversary": _adversary_text(attacked.asked),
+        "published": attacked.asked.published,
+        "prior": attacked.asked.prior,
+        "posterior": attacked.posterior,
+        "ratio": attacked.ratio,
+        "expected_posterior_given_present": attacked.mean_present,
+        "expected_posterior_given_absent": attacked.mean_absent,
+        **dict(zip(_RIGHT, attacked.right or (None, None, None), strict=True)),
     }
     return Answer(
         "What the adversary learns",
         record,
-        tuple(_sentences(found)),
-        tuple(_attack_facts(found)),
-        command=attack_command(found.asked),
+        tuple(_sentences(attacked)),
+        tuple(_attack_facts(attacked)),
+        command=attack_command(attacked.asked),
     )
 
 
@@ -51,45 +51,45 @@ def _belief(value: float) -> Quantity:
     return Quantity(value, Style.CHANCE)
 
 
-def _attack_facts(found: Attacked) -> Iterator[Fact]:
-    before = _belief(float(Fraction(found.asked.prior)))
-    yield Fact("Belief afterwards", _belief(found.posterior), f"before: {before}")
-    yield Fact("Times the prior", Quantity(found.ratio, digits=4), "belief afterwards over prior")
-    if found.right is None:
+def _attack_facts(attacked: Attacked) -> Iterator[Fact]:
+    before = _belief(float(Fraction(attacked.asked.prior)))
+    yield Fact("Belief afterwards", _belief(attacked.posterior), f"before: {before}")
+    yield Fact("Times the prior", Quantity(attacked.ratio, digits=4), "belief afterwards over prior")
+    if attacked.right is None:
         yield Fact("Right decisions", _UNKNOWN, "not computed; the bound on everything published holds")
     else:
-        present, absent, both = (Quantity(share, Style.PERCENT, digits=2) for share in found.right)
+        present, absent, both = (Quantity(share, Style.PERCENT, digits=2) for share in attacked.right)
         yield Fact("Right decisions", both, f"if there {present}, if not {absent}")
-    if found.mean_present is None or found.mean_absent is None:
+    if attacked.mean_present is None or attacked.mean_absent is None:
         yield Fact("Mean belief if there", _UNKNOWN, "not computed here")
     else:
-        absent_belief = _belief(found.mean_absent)
-        yield Fact("Mean belief if there", _belief(found.mean_present), f"if not there {absent_belief}")
+        absent_belief = _belief(attacked.mean_absent)
+        yield Fact("Mean belief if there", _belief(attacked.mean_present), f"if not there {absent_belief}")
 
 
-def _sentences(found: Attacked) -> Iterator[Part]:
-    asked = found.asked
+def _sentences(attacked: Attacked) -> Iterator[Part]:
+    asked = attacked.asked
     yield sentence(
         "{asked}: after a published count of {published} this adversary gives “present” a probability of "
         "{posterior}, {ratio} times the prior.",
-        asked=adversary_text(asked),
+        asked=_adversary_text(asked),
         published=Quantity(asked.published, Style.COUNT),
-        posterior=_belief(found.posterior),
-        ratio=Quantity(found.ratio, digits=4),
+        posterior=_belief(attacked.posterior),
+        ratio=Quantity(attacked.ratio, digits=4),
     )
-    if found.mean_present is not None and found.mean_absent is not None:
+    if attacked.mean_present is not None and attacked.mean_absent is not None:
         yield sentence(
             "On average over the noise, the same adversary ends with a belief of {present} if the target "
             "is there and {absent} if not.",
-            present=_belief(found.mean_present),
-            absent=_belief(found.mean_absent),
+            present=_belief(attacked.mean_present),
+            absent=_belief(attacked.mean_absent),
         )
-    if found.right is not None:
+    if attacked.right is not None:
         blind = max(Fraction(asked.prior), 1 - Fraction(asked.prior))
         yield sentence(
             "Choosing the likelier answer, the same adversary is right {often}; with nothing published, "
             "{unaided}.",
-            often=Quantity(found.right[2], Style.TIMES),
+            often=Quantity(attacked.right[2], Style.TIMES),
             unaided=Quantity(float(blind), Style.TIMES),
         )
 
@@ -105,11 +105,11 @@ def variance_text(variance: Fraction) -> str:
     return f"Noise with variance {text}, standard deviation {Quantity(float(variance) ** 0.5, digits=3)}."
 
 
-def adversary_text(asked: Adversary) -> str:
+def _adversary_text(asked: Adversary) -> str:
     """Say who the adversary is.
 
     >>> from discreet.disclosure.adversary import Count
-    >>> print(adversary_text(Adversary("one", "1/2", (Count("Block", "total", Fraction(5)),), 3, 1)))
+    >>> print(_adversary_text(Adversary("one", "1/2", (Count("Block", "total", Fraction(5)),), 3, 1)))
     Someone who knows everyone else in the block, 3 of them with the characteristics, gives the target \
 an even chance of being one more, and looks at one count of the block
     """

@@ -55,13 +55,13 @@ class AnswerTable:
         >>> every.taking({"sd": "standard deviation"}).head[0].title
         'standard deviation'
         """
-        places = {column.key: place for place, column in enumerate(self.columns)}
+        places = {column.key: number for number, column in enumerate(self.columns)}
         taken = [places[key] for key in titles]
         columns = tuple(
-            replace(self.columns[place], title=text)
-            for place, text in zip(taken, titles.values(), strict=True)
+            replace(self.columns[number], title=text)
+            for number, text in zip(taken, titles.values(), strict=True)
         )
-        rows = tuple(tuple(row[place] for place in taken) for row in self.rows)
+        rows = tuple(tuple(row[number] for number in taken) for row in self.rows)
         return replace(self, columns=columns, rows=rows, title=title or self.title)
 
     @property
@@ -131,9 +131,9 @@ def joined_words(words: Iterable[Words], between: str = " ") -> Sentence:
     State, 3
     """
     parts: list[str | Quantity | Marked] = []
-    for one in words:
+    for word in words:
         parts += [between] if parts else []
-        parts += one.parts if isinstance(one, Sentence) else [one]
+        parts += word.parts if isinstance(word, Sentence) else [word]
     return Sentence(tuple(parts))
 
 
@@ -290,7 +290,7 @@ class Answer:
         ()
         """
         claims = _claims((self.body, self.facts, self.tables, self.record))
-        scopes = dict.fromkeys(one.scope for one in claims)
+        scopes = dict.fromkeys(claim.scope for claim in claims)
         said = list(_said(self.body))
         text, numbers = " ".join(said), "These numbers" if len(scopes) == 1 else "Some of these numbers"
         partial = (scope for scope in scopes if not scope.is_whole and not scope.is_said_in(text, said))

@@ -21,7 +21,7 @@ def law_record(choice: LawChoice) -> dict[str, object]:
         "comparison": sides_table(choice),
         "tried": [
             {
-                "exponents": [str(one) for one in law.exponents],
+                "exponents": [str(exponent) for exponent in law.exponents],
                 "factor": law.factor,
                 "objective": law.value,
             }

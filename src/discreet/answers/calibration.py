@@ -41,7 +41,7 @@ _METHODS = {
 
 
 @describes(Calibration)
-def calibration_answer(found: Calibration) -> Answer:
+def calibration_answer(calibration: Calibration) -> Answer:
     """Say how little noise is enough, what that saves and its price.
 
     >>> from discreet.promises.calibrating import calibrate
@@ -50,41 +50,46 @@ def calibration_answer(found: Calibration) -> Answer:
     >>> print(answer.summary)
     dhc-2022-08-25-calibrated: 12.280 % less variance, epsilon 21.9851 at delta 1e-10
     """
-    variances, law = variance_table(calibrated_lines(found)), law_choice(found)
+    variances, law = variance_table(calibrated_lines(calibration)), law_choice(calibration)
     record = {
-        "release": found.before.name,
-        "neighbours": found.neighbours,
-        "factor": None if found.factor is None else float(found.factor),
-        "reduction": found.reduction,
-        "epsilon": None if found.epsilon is None else float(found.epsilon),
-        "delta": float(found.delta),
-        "answer": found.claim.document(),
-        **({"lower": None, "upper": None} if found.proof is None else _ends(found.proof)),
-        "price": found.price,
-        "levels": [_level_record(level) for level in found.levels],
-        "notes": _notes(found),
-        **({} if found.certified is None else {"certified_epsilon": _ends(found.certified)}),
+        "release": calibration.before.name,
+        "neighbours": calibration.neighbours,
+        "factor": None if calibration.factor is None else float(calibration.factor),
+        "reduction": calibration.reduction,
+        "epsilon": None if calibration.epsilon is None else float(calibration.epsilon),
+        "delta": float(calibration.delta),
+        "answer": calibration.claim.document(),
+        **({"lower": None, "upper": None} if calibration.proof is None else _ends(calibration.proof)),
+        "price": calibration.price,
+        "levels": [_level_record(level) for level in calibration.levels],
+        "notes": _notes(calibration),
+        **({} if calibration.certified is None else {"certified_epsilon": _ends(calibration.certified)}),
         **({} if law is None else {"law": law_record(law)}),
-        **({"unproved": found.unproved} if found.unproved else {}),
+        **({"unproved": calibration.unproved} if calibration.unproved else {}),
     }
     return Answer(
-        heading(found.before),
+        heading(calibration.before),
         record,
-        tuple(_body(found, variances)),
-        tuple(_facts(found)),
+        tuple(_body(calibration, variances)),
+        tuple(_facts(calibration)),
         tables={"variances": variances, **({} if law is None else {"laws": sides_table(law)})},
-        command=f"discreet calibrate {found.before.name}",
-        summary=_summary(found),
-        on_request={"curves": partial(_curves, found)},
+        command=f"discreet calibrate {calibration.before.name}",
+        summary=_summary(calibration),
+        on_request={"curves": partial(_curves, calibration)},
     )
 
 
-def _curves(found: Calibration) -> Picture:
+def _curves(calibration: Calibration) -> Picture:
     """The release before and after."""
-    return both_curves(*(account(one, neighbours=found.neighbours) for one in (found.before, found.release)))
+    return both_curves(
+        *(
+            account(release, neighbours=calibration.neighbours)
+            for release in (calibration.before, calibration.release)
+        )
+    )
 
 
-def saved_text(found: Calibration) -> str:
+def saved_text(calibration: Calibration) -> str:
     """Say what one factor does to the variances.
 
     >>> from discreet.promises.calibrating import calibrate
@@ -92,8 +97,8 @@ def saved_text(found: Calibration) -> str:
     >>> saved_text(calibrate(load("dhc-2022-08-25"), zcdp=True, delta="1e-10", proof=False))
     '12.280 % less variance'
     """
-    least, most = found.savings
-    few, many = (str(Quantity(part, Style.PERCENT, digits=3)) for part in found.savings)
+    least, most = calibration.savings
+    few, many = (str(Quantity(part, Style.PERCENT, digits=3)) for part in calibration.savings)
     if few == many:
         return f"{few} less variance" if least >= 0 else f"{_times(1 - least)} times the variance"
     if least >= 0:
@@ -103,7 +108,7 @@ def saved_text(found: Calibration) -> str:
     return f"{apart}{most_times} times the variance"
 
 
-def saving_fact(found: Calibration) -> Fact:
+def saving_fact(calibration: Calibration) -> Fact:
     """Return the part of every variance that could be saved at least.
 
     >>> from discreet.promises.calibrating import calibrate
@@ -112,10 +117,10 @@ def saving_fact(found: Calibration) -> Fact:
     >>> print(fact.label, fact.value, fact.note)
     Noise to save 12.3 % of every variance
     """
-    return Fact("Noise to save", Quantity(found.savings[0], Style.PERCENT), "of every variance")
+    return Fact("Noise to save", Quantity(calibration.savings[0], Style.PERCENT), "of every variance")
 
 
-def promise_sentence(found: Calibration, zcdp: float) -> Sentence:
+def promise_sentence(calibration: Calibration, zcdp: float) -> Sentence:
     """Say with how little noise zCDP's epsilon can be kept, and what the smallest areas gain.
 
     >>> from discreet.promises.calibrating import calibrate
@@ -128,9 +133,9 @@ of the noise of 10 queries of Block would be ± 39 instead of ± 42.
     said = sentence(
         "With zCDP's epsilon of {zcdp} as the promise, noise with {saved} is enough.",
         zcdp=Quantity(zcdp),
-        saved=saved_text(found),
+        saved=saved_text(calibration),
     )
-    lines = calibrated_lines(found)
+    lines = calibrated_lines(calibration)
     if not lines:
         return said
     alike = [line for line in lines if line.level == lines[-1].level]
@@ -146,7 +151,7 @@ of the noise of 10 queries of Block would be ± 39 instead of ± 42.
     )
 
 
-def proof_sentence(found: Calibration) -> Sentence:
+def proof_sentence(calibration: Calibration) -> Sentence:
     """Say what one factor on all noise saves, and what is proved of it.
 
     >>> from discreet.promises.calibrating import calibrate
@@ -155,20 +160,20 @@ def proof_sentence(found: Calibration) -> Sentence:
     All variances times 0.877203: 12.280 % less variance. Proved: at epsilon 21.9851 the true delta lies \
 between 9.9996887E-11 and 9.9996888E-11.
     """
-    lower, upper = Quantity(found.proof, digits=6).ends
+    lower, upper = Quantity(calibration.proof, digits=6).ends
     return sentence(
         "All {sizes} times {factor}: {saved}. Proved: at epsilon {epsilon} the true delta lies between "
         "{lower} and {upper}.",
-        sizes=scaled_sizes(found.release),
-        factor=Quantity(found.factor, Style.EXACT),
-        saved=saved_text(found),
-        epsilon=Quantity(float(found.epsilon or 0)),
+        sizes=scaled_sizes(calibration.release),
+        factor=Quantity(calibration.factor, Style.EXACT),
+        saved=saved_text(calibration),
+        epsilon=Quantity(float(calibration.epsilon or 0)),
         lower=lower,
         upper=upper,
     )
 
 
-def least_budget_sentence(found: Calibration, zcdp: float, rho_before: Fraction) -> Sentence:
+def least_budget_sentence(calibration: Calibration, zcdp: float, rho_before: Fraction) -> Sentence:
     """Say what the cheapest noise with wanted margins costs; `zcdp` is its epsilon by zCDP.
 
     >>> from discreet.promises.calibrating import calibrate
@@ -178,13 +183,13 @@ def least_budget_sentence(found: Calibration, zcdp: float, rho_before: Fraction)
     >>> print(least_budget_sentence(found, 21.9734, release.rho))
     rho 3.64658 (now 3.65): the exact epsilon is 20.3133, zCDP 21.9734.
     """
-    release = found.release
+    release = calibration.release
     rho = sum((level.spent(release.neighbours) for level in release.levels), Fraction(0))
     return sentence(
         "rho {rho} (now {before}): {stated}, zCDP {zcdp}.",
         rho=Quantity(rho, Style.EXACT),
         before=Quantity(rho_before, Style.EXACT),
-        stated=Claimed.by(found.claim, float(found.epsilon or 0)).states("epsilon"),
+        stated=Claimed.by(calibration.claim, float(calibration.epsilon or 0)).states("epsilon"),
         zcdp=Quantity(zcdp),
     )
 
@@ -193,9 +198,9 @@ def _times(factor: float) -> Quantity:
     return Quantity(factor, Style.BRIEF)
 
 
-def _notes(found: Calibration) -> list[str]:
-    merged = found.by == "level" and len(found.before.paths) > 1
-    return [_METHODS[found.by], *(["Spines with merged levels are not covered."] if merged else [])]
+def _notes(calibration: Calibration) -> list[str]:
+    merged = calibration.by == "level" and len(calibration.before.paths) > 1
+    return [_METHODS[calibration.by], *(["Spines with merged levels are not covered."] if merged else [])]
 
 
 def _ends(box: Interval) -> dict[str, float]:
@@ -249,7 +254,7 @@ def variance_table(lines: Sequence[VarianceLine], *, named: int = 1, sign: str =
             level_name(line.level),
             query_words(line.queries, most=named),
             *(Quantity(variance, Style.BRIEF) for variance in (line.before, line.after)),
-            *(Quantity(one, Style.BRIEF, digits=4) for one in line.deviations),
+            *(Quantity(deviation, Style.BRIEF, digits=4) for deviation in line.deviations),
             *(_margin(margin, sign) for margin in line.margins),
             Quantity(line.change, Style.PERCENT_CHANGE),
         )
@@ -258,81 +263,81 @@ def variance_table(lines: Sequence[VarianceLine], *, named: int = 1, sign: str =
     return AnswerTable(columns, rows, groups=True)
 
 
-def _facts(found: Calibration) -> Iterator[Fact]:
-    delta = Quantity(found.delta, Style.GIVEN)
-    if found.reduction is not None:
-        yield Fact("Variance saved", Quantity(found.reduction, Style.PERCENT), saved_text(found))
-    if found.epsilon is not None:
-        yield Fact(f"Epsilon at delta {delta}", _promise(found), found.claim.kind.label)
+def _facts(calibration: Calibration) -> Iterator[Fact]:
+    delta = Quantity(calibration.delta, Style.GIVEN)
+    if calibration.reduction is not None:
+        yield Fact("Variance saved", Quantity(calibration.reduction, Style.PERCENT), saved_text(calibration))
+    if calibration.epsilon is not None:
+        yield Fact(f"Epsilon at delta {delta}", _promise(calibration), calibration.claim.kind.label)
 
 
-def _promise(found: Calibration) -> Claimed:
+def _promise(calibration: Calibration) -> Claimed:
     return Claimed.by(
-        found.claim, found.epsilon or Fraction(0), Style.GIVEN, kind=NumberKind.AT_MOST, digits=8
+        calibration.claim, calibration.epsilon or Fraction(0), Style.GIVEN, kind=NumberKind.AT_MOST, digits=8
     )
 
 
-def _summary(found: Calibration) -> Sentence:
-    saved = "" if found.factor is None else f"{saved_text(found)}, "
+def _summary(calibration: Calibration) -> Sentence:
+    saved = "" if calibration.factor is None else f"{saved_text(calibration)}, "
     promise = "each level's own promise"
     alone = ""
-    if found.epsilon is not None:
-        promise = f"epsilon {Quantity(found.epsilon, Style.BRIEF)}"
-        alone = "each level by itself: " if found.by == "level" else ""
+    if calibration.epsilon is not None:
+        promise = f"epsilon {Quantity(calibration.epsilon, Style.BRIEF)}"
+        alone = "each level by itself: " if calibration.by == "level" else ""
     return sentence(
         "{name}: {what} at delta {delta}",
-        name=found.release.name,
+        name=calibration.release.name,
         what=f"{alone}{saved}{promise}",
-        delta=Quantity(found.delta, Style.BRIEF, digits=3),
+        delta=Quantity(calibration.delta, Style.BRIEF, digits=3),
     )
 
 
-def _body(found: Calibration, variances: AnswerTable) -> Iterator[Part]:
+def _body(calibration: Calibration, variances: AnswerTable) -> Iterator[Part]:
     promised: dict[str, Quantity | str] = {
-        "delta": Quantity(found.delta, Style.GIVEN),
-        "epsilon": _promise(found),
+        "delta": Quantity(calibration.delta, Style.GIVEN),
+        "epsilon": _promise(calibration),
     }
-    yield heading(found.before)
-    which, notes = found.neighbours.capitalize(), " ".join(_notes(found))
+    yield heading(calibration.before)
+    which, notes = calibration.neighbours.capitalize(), " ".join(_notes(calibration))
     yield sentence("{which} neighbours, delta {delta}. {notes}", which=which, notes=notes, **promised)
     yield ""
     yield variances
     yield ""
-    yield from _kept(found)
-    law = law_choice(found)
+    yield from _kept(calibration)
+    law = law_choice(calibration)
     if law is not None:
         yield from law_parts(law)
-    if claim_note(found.claim):
-        yield claim_text(found.claim)
-    yield from _proofs(found, promised)
-    yield from _price(found)
+    if claim_note(calibration.claim):
+        yield claim_text(calibration.claim)
+    yield from _proofs(calibration, promised)
+    yield from _price(calibration)
 
 
-def _kept(found: Calibration) -> Iterator[Sentence]:
+def _kept(calibration: Calibration) -> Iterator[Sentence]:
     """Say which promise the new noise keeps, and what that saves."""
-    promised = {"delta": Quantity(found.delta, Style.GIVEN), "epsilon": _promise(found)}
-    law = law_choice(found)
-    if found.factor is not None and law is not None:
+    promised = {"delta": Quantity(calibration.delta, Style.GIVEN), "epsilon": _promise(calibration)}
+    law = law_choice(calibration)
+    if calibration.factor is not None and law is not None:
         yield sentence(
             "{law} noise, all variances times {factor}, scales rounded up: {saved} for epsilon {epsilon} at "
             "delta {delta}.",
             law=_capital(laws_words(law)),
-            factor=Quantity(found.factor, Style.BRIEF, digits=7),
-            saved=saved_text(found),
+            factor=Quantity(calibration.factor, Style.BRIEF, digits=7),
+            saved=saved_text(calibration),
             **promised,
         )
-    elif found.factor is not None:
-        has_scales = any(level.lacks_rho for level in found.before.levels)
+    elif calibration.factor is not None:
+        has_scales = any(level.lacks_rho for level in calibration.before.levels)
         yield sentence(
             "All {sizes} times {factor}{rounded}: {saved} for epsilon {epsilon} at delta {delta}.",
-            sizes=scaled_sizes(found.release),
-            factor=Quantity(found.factor, Style.FRACTION),
+            sizes=scaled_sizes(calibration.release),
+            factor=Quantity(calibration.factor, Style.FRACTION),
             rounded=", scales rounded up to six digits" if has_scales else "",
-            saved=saved_text(found),
+            saved=saved_text(calibration),
             **promised,
         )
-    elif found.epsilon is not None:
-        who = "Each level alone" if found.by == "level" else "The new release"
+    elif calibration.epsilon is not None:
+        who = "Each level alone" if calibration.by == "level" else "The new release"
         yield sentence("{who} keeps epsilon {epsilon} at delta {delta}.", who=who, **promised)
 
 
@@ -340,36 +345,36 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _price(found: Calibration) -> Iterator[Sentence]:
+def _price(calibration: Calibration) -> Iterator[Sentence]:
     """Say below which delta the old noise promised more."""
-    if found.price is not None:
-        alone = found.by == "level"
+    if calibration.price is not None:
+        alone = calibration.by == "level"
         which = "may be the better one at some level" if alone else "was the better one"  # levels cross apart
         yield sentence(
             "The price: below delta {price} the zCDP promise of the old noise {which} (less noise costs more "
             "in the far tail).",
-            price=Quantity(found.price, Style.GIVEN, digits=3),
+            price=Quantity(calibration.price, Style.GIVEN, digits=3),
             which=which,
         )
 
 
-def _proofs(found: Calibration, promised: dict[str, Quantity | str]) -> Iterator[Sentence]:
-    if found.proof is not None and found.by == "level":
+def _proofs(calibration: Calibration, promised: dict[str, Quantity | str]) -> Iterator[Sentence]:
+    if calibration.proof is not None and calibration.by == "level":
         yield sentence(
             "Proved: the true delta of each level at its promise is at most {most}, not above {delta}.",
-            most=decimal(found.proof.upper, down=False),
+            most=decimal(calibration.proof.upper, down=False),
             **promised,
         )
-    elif found.proof is not None:
+    elif calibration.proof is not None:
         text = "Proved: the true delta there lies in {ends}, not above {delta}."
-        yield sentence(text, ends=str(found.proof), **promised)
-    elif found.unproved:
+        yield sentence(text, ends=str(calibration.proof), **promised)
+    elif calibration.unproved:
         yield sentence(
-            "Not proved, but computed for all cases, rounded up: {why}.", why=found.unproved, **promised
+            "Not proved, but computed for all cases, rounded up: {why}.", why=calibration.unproved, **promised
         )
-    if found.certified is not None:
+    if calibration.certified is not None:
         text = "Proved: the exact epsilon of the new release at delta {delta} lies in {ends}."
-        yield sentence(text, ends=str(found.certified), **promised)
+        yield sentence(text, ends=str(calibration.certified), **promised)
 
 
 # -- as a report shows it ---------------------------------------------------------------------------------
@@ -384,25 +389,28 @@ _ENOUGH = {
 }
 
 
-def savings_section(found: Calibration | None, *, unsaved: str = "", proof: Marked | None = None) -> Answer:
+def savings_section(
+    calibration: Calibration | None, *, unsaved: str = "", proof: Marked | None = None
+) -> Answer:
     """Say how little noise would keep zCDP's promise, or why that is not said.
 
     >>> print(savings_section(None, unsaved="no noise is enough").body[0])
     No saving is stated here: no noise is enough.
     """
     title = "Noise that could be saved"
-    if found is None:
+    if calibration is None:
         return Answer(title, body=(f"No saving is stated here: {unsaved}.",))
     proved = (
         [] if proof is None else [sentence("Proof: the true delta there satisfies {proof}.", proof=proof)]
     )
     said: list[Words] = [
         "The promise that zCDP makes can be kept with less noise.",
-        *_kept(found),
+        *_kept(calibration),
         *proved,
-        *_price(found),
+        *_price(calibration),
     ]
-    table = variance_table(calibrated_lines(found), named=3, sign="± ")
+    table = variance_table(calibrated_lines(calibration), named=3, sign="± ")
     lines = [table.taking(_ENOUGH, "Noise now, and noise that is enough")] if table.rows else []
-    command = f"discreet calibrate {found.before.name} --zcdp --delta {Quantity(found.delta, Style.GIVEN)}"
+    delta = Quantity(calibration.delta, Style.GIVEN)
+    command = f"discreet calibrate {calibration.before.name} --zcdp --delta {delta}"
     return Answer(title, body=(joined_words(said), *lines), command=command)

@@ -169,7 +169,7 @@ def _ratio_words(level: LevelRatio) -> Sentence:
 
 def _numbers(after: Facts, before: Facts) -> AnswerTable:
     row, was = after.headline, before.headline
-    rhos = [rho_total(one.release) for one in (before, after)]
+    rhos = [rho_total(facts.release) for facts in (before, after)]
     gap = None if None in rhos else rhos[1] - rhos[0]  # type: ignore[operator]
     rows: list[tuple[Cell, ...]] = [
         _epsilon_cells(after, before, old, new) for old, new in zip(before.rows, after.rows, strict=True)
@@ -178,7 +178,7 @@ def _numbers(after: Facts, before: Facts) -> AnswerTable:
     rows += [
         (
             sentence("zCDP epsilon, delta {delta}", delta=delta),
-            *(Quantity(one.zcdp) for one in (was, row)),
+            *(Quantity(facts.zcdp) for facts in (was, row)),
             Quantity(row.zcdp - was.zcdp, Style.CHANGE),
         ),
         _guess_cells(after, before),
@@ -216,6 +216,6 @@ def _guess_cells(after: Facts, before: Facts) -> tuple[Cell, ...]:
 
 
 def _proved(
-    found: Facts, value: Quantity, box: Interval | None, name: str, digits: int | None = None
+    facts: Facts, value: Quantity, box: Interval | None, name: str, digits: int | None = None
 ) -> Words:
-    return value if box is None else joined_words([value, proof_words(found.costs, box, name, digits)])
+    return value if box is None else joined_words([value, proof_words(facts.costs, box, name, digits)])

@@ -13,7 +13,7 @@ from discreet.numbers import brief
 
 
 @describes(AreaComparison)
-def areas_compared(found: AreaComparison) -> Answer:
+def areas_compared(compared: AreaComparison) -> Answer:
     """Say how areas differ, with intervals.
 
     >>> from discreet.estimation import compare_areas
@@ -25,59 +25,62 @@ def areas_compared(found: AreaComparison) -> Answer:
     areas = AnswerTable(
         (
             Column("area", "area", is_text=True),
-            Column("rate" if found.is_rate else "value", "estimate"),
+            Column("rate" if compared.is_rate else "value", "estimate"),
             Column("std. error", "standard_error"),
             *interval,
         ),
-        tuple((one.name, *_numbers(one)) for one in found.areas),
+        tuple((area.name, *_numbers(area)) for area in compared.areas),
     )
     pairs = AnswerTable(
         (
             Column("area", "one", is_text=True),
             Column("and", "two", is_text=True),
-            Column(found.kind, "estimate"),
+            Column(compared.kind, "estimate"),
             Column("std. error", "standard_error"),
             *interval,
             Column("first is larger", "larger"),
         ),
-        tuple((one.one, one.two, *_numbers(one), Quantity(one.larger, Style.CHANCE)) for one in found.pairs),
+        tuple(
+            (pair.one, pair.two, *_numbers(pair), Quantity(pair.larger, Style.CHANCE))
+            for pair in compared.pairs
+        ),
     )
-    tables = {"areas": areas, **({"pairs": pairs} if found.pairs else {})}
-    record = {"kind": found.kind, "level": found.level, "draws": found.draws, **tables}
+    tables = {"areas": areas, **({"pairs": pairs} if compared.pairs else {})}
+    record = {"kind": compared.kind, "level": compared.level, "draws": compared.draws, **tables}
     return Answer(
         "Areas compared",
         record,
-        tuple(_body(found, tables)),
-        (Fact("areas", Quantity(len(found.areas), Style.COUNT)),),
-        tuple(_cautions(found)),
+        tuple(_body(compared, tables)),
+        (Fact("areas", Quantity(len(compared.areas), Style.COUNT)),),
+        tuple(_cautions(compared)),
         tables=tables,
-        summary=f"{len(found.areas)} areas, {len(found.pairs)} {found.kind}s of pairs",
+        summary=f"{len(compared.areas)} areas, {len(compared.pairs)} {compared.kind}s of pairs",
     )
 
 
-def _numbers(one: AreaValue | AreaPair) -> tuple[Quantity, ...]:
-    values = (one.estimate, one.error, one.lower, one.upper)
-    return tuple(with_error(value, one.error, missing="unbounded") for value in values)
+def _numbers(area_value: AreaValue | AreaPair) -> tuple[Quantity, ...]:
+    values = (area_value.estimate, area_value.error, area_value.lower, area_value.upper)
+    return tuple(with_error(value, area_value.error, missing="unbounded") for value in values)
 
 
-def _body(found: AreaComparison, tables: dict[str, AnswerTable]) -> Iterator[Part]:
-    if found.draws:
-        errors = f"Errors and covariances come from {found.draws} draws."
+def _body(compared: AreaComparison, tables: dict[str, AnswerTable]) -> Iterator[Part]:
+    if compared.draws:
+        errors = f"Errors and covariances come from {compared.draws} draws."
     else:
         errors = "Errors come from standard deviations; areas are taken as independent of each other."
     yield Paragraph(
-        f"Intervals cover {brief(100 * found.level)} % of the time, each by itself. They are as wide as the "
-        f"errors given: of noise only, unless these have sampling in them. {errors}"
+        f"Intervals cover {brief(100 * compared.level)} % of the time, each by itself. They are as wide as "
+        f"the errors given: of noise only, unless these have sampling in them. {errors}"
     )
     yield from tables.values()
 
 
-def _cautions(found: AreaComparison) -> Iterator[Caution]:
-    ends = [*(one.lower for one in found.areas), *(one.lower for one in found.pairs)]
+def _cautions(compared: AreaComparison) -> Iterator[Caution]:
+    ends = [*(area.lower for area in compared.areas), *(pair.lower for pair in compared.pairs)]
     if None in ends:
         yield Caution("where no interval is given, what is divided by may be zero")
-    if len(found.pairs) > 20:
+    if len(compared.pairs) > 20:
         yield Caution(
-            f"of {len(found.pairs)} intervals some miss by chance; do not pick the largest differences and "
-            "read their intervals alone"
+            f"of {len(compared.pairs)} intervals some miss by chance; do not pick the largest differences "
+            "and read their intervals alone"
         )

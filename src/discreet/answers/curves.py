@@ -37,7 +37,7 @@ from discreet.comparisons.sampling import (
 )
 from discreet.comparisons.zcdp import ZCDP, TightZCDP
 
-DEEPEST = 1e-21
+_DEEPEST = 1e-21
 """The smallest delta of a picture."""
 FALSE_ALARMS, MISSES = "false alarms (type I error)", "misses (type II error)"
 
@@ -64,7 +64,7 @@ def account_picture(drawn: Sampled, *, title: str = "") -> Picture:
             (drawn.zcdp, Line((), "zCDP (profile: Bun and Steinke)", 1)),
             (TightZCDP.from_rho(drawn.zcdp.rho), Line((), "zCDP, tighter profile", QUIET)),
         ]
-    return Picture(curve_panels(lines), short(title, 90), size=(7.2, 3.7))
+    return Picture(_curve_panels(lines), _short(title, 90), size=(7.2, 3.7))
 
 
 def comparison_picture(first: Sampled, second: Sampled) -> Picture:
@@ -80,12 +80,12 @@ def comparison_picture(first: Sampled, second: Sampled) -> Picture:
     ['dhc-2022-08-25, exact', 'dhc-2022-08-25, zCDP']
     """
     lines: list[Drawn] = []
-    for one, place in ((first, 0), (second, 2)):
-        name = short(one.name, 40)
-        lines.append((one, Line((), f"{name}, {one.label}", place, Weight.HEAVY)))
-        if one.zcdp is not None:
-            lines.append((one.zcdp, Line((), f"{name}, zCDP", place, Weight.LIGHT)))
-    return Picture(curve_panels(lines), short(f"{first.name} and {second.name}", 90), size=(7.2, 3.9))
+    for curve, colour in ((first, 0), (second, 2)):
+        name = _short(curve.name, 40)
+        lines.append((curve, Line((), f"{name}, {curve.label}", colour, Weight.HEAVY)))
+        if curve.zcdp is not None:
+            lines.append((curve.zcdp, Line((), f"{name}, zCDP", colour, Weight.LIGHT)))
+    return Picture(_curve_panels(lines), _short(f"{first.name} and {second.name}", 90), size=(7.2, 3.9))
 
 
 def both_curves(first: Account, second: Account) -> Picture:
@@ -96,7 +96,7 @@ def both_curves(first: Account, second: Account) -> Picture:
     >>> len(both_curves(one, one).panels[0].items)
     4
     """
-    return comparison_picture(*(sampled(one, usual_zcdp(one)) for one in (first, second)))
+    return comparison_picture(*(sampled(account, usual_zcdp(account)) for account in (first, second)))
 
 
 def decision_picture(
@@ -118,7 +118,7 @@ def decision_picture(
     looks = curve_lines(name, (), (), (), before=(f"{before.label}, before", ()) if before else None)
     # of infinite losses zCDP and Gaussian DP say nothing
     drawn = [(curve, look) for curve, look in zip(curves, looks, strict=True) if curve is not None]
-    return Picture(curve_panels(drawn, at=at, is_blind_shown=True))
+    return Picture(_curve_panels(drawn, at=at, is_blind_shown=True))
 
 
 def curve_lines(
@@ -145,7 +145,7 @@ def profile_panel(
     *,
     at: tuple[float, float] | None = None,
     high: float | None = None,
-    deepest: float = DEEPEST,
+    deepest: float = _DEEPEST,
 ) -> Panel:
     """Return the panel of delta against epsilon, with one point marked, and epsilon up to `high`.
 
@@ -187,7 +187,7 @@ def tradeoff_panel(lines: Sequence[Line], *, is_blind_shown: bool = True, is_log
     return Panel(x, replace(x, title=MISSES), items, "Trade-off curve")
 
 
-def curve_panels(
+def _curve_panels(
     lines: Sequence[Drawn], *, at: tuple[float, float] | None = None, is_blind_shown: bool = False
 ) -> tuple[Panel, Panel]:
     """Return the panels of curves as privacy profiles and as trade-off curves.
@@ -195,13 +195,17 @@ def curve_panels(
     >>> from discreet.comparisons.zcdp import ZCDP
     >>> line, rho = np.array([0.0, 1.0]), ZCDP.from_rho(1)
     >>> one = Sampled("one", Profile(line, line[::-1]), TradeOffCurve(line, line[::-1]), rho)
-    >>> [panel.title for panel in curve_panels([(one, Line((), "exact")), (rho, Line((), "zCDP", 1))])]
+    >>> [panel.title for panel in _curve_panels([(one, Line((), "exact")), (rho, Line((), "zCDP", 1))])]
     ['Privacy profile', 'Trade-off curve']
     """
-    exact = [one for one, _ in lines if isinstance(one, Sampled)]
-    left = [replace(line, points=_profile_points(one, *exact)) for one, line in lines]
+    exact = [line for line, _ in lines if isinstance(line, Sampled)]
+    left = [replace(line, points=_profile_points(comparison, *exact)) for comparison, line in lines]
     # profiles of one rho differ by their conversion; its trade-off curve is one, and drawn once
-    right = [replace(line, points=_tradeoff_points(one)) for one, line in lines if type(one) is not TightZCDP]
+    right = [
+        replace(line, points=_tradeoff_points(comparison))
+        for comparison, line in lines
+        if type(comparison) is not TightZCDP
+    ]
     return (
         profile_panel(left, at=at, high=_last(*exact)),
         tradeoff_panel(right, is_blind_shown=is_blind_shown),
@@ -210,7 +214,7 @@ def curve_panels(
 
 def _last(*drawn: Sampled) -> float:
     """The epsilon at which a picture of these ends."""
-    return max(float(one.profile.epsilon[-1]) for one in drawn)
+    return max(float(curve.profile.epsilon[-1]) for curve in drawn)
 
 
 def _profile_points(curve: Comparison | Sampled, *beside: Sampled) -> Points:
@@ -222,14 +226,14 @@ def _profile_points(curve: Comparison | Sampled, *beside: Sampled) -> Points:
 
 
 def _tradeoff_points(curve: Comparison | Sampled) -> Points:
-    found = curve.tradeoff if isinstance(curve, Sampled) else sample_tradeoff(curve, curve_alphas())
-    return points(found.alpha, found.beta)
+    trade_off_curve = curve.tradeoff if isinstance(curve, Sampled) else sample_tradeoff(curve, curve_alphas())
+    return points(trade_off_curve.alpha, trade_off_curve.beta)
 
 
-def short(name: str, most: int) -> str:
+def _short(name: str, most: int) -> str:
     """Cut a name that is too long for a picture.
 
-    >>> short("dhc-2020", 40), short("a name that goes on", 10)
+    >>> _short("dhc-2020", 40), _short("a name that goes on", 10)
     ('dhc-2020', 'a name ...')
     """
     return name if len(name) <= most else name[: most - 3] + "..."

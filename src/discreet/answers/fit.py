@@ -15,7 +15,7 @@ _REASONS = {
     "too small": "A variance is smaller than stated, or the numbers were made to agree.",
 }
 NO_TRUST = "Do not trust the standard deviations and intervals."
-MOST_NAMED = 5
+_MOST_NAMED = 5
 """The most queries that a warning names."""
 
 _COLUMNS = (
@@ -56,15 +56,15 @@ def residual_table(fit: Fit, *, numbered: bool) -> AnswerTable:
     """Return the largest residuals by name."""
     rows = tuple(
         (
-            one.unit,
-            one.level,
-            one.query,
-            one.cell,
-            *_both(one),
-            _tenths(one.standardised),
-            *((one.release,) if numbered else ()),
+            residual.unit,
+            residual.level,
+            residual.query,
+            residual.cell,
+            *_both(residual),
+            _tenths(residual.standardised),
+            *((residual.release,) if numbered else ()),
         )
-        for one in fit.largest
+        for residual in fit.largest
     )
     columns = (*_COLUMNS, Column("release")) if numbered else _COLUMNS
     return AnswerTable(columns, rows, "Measurements farthest from their estimates")
@@ -78,25 +78,25 @@ def fit_caution(fit: Fit, *, numbered: bool) -> Caution | None:
     for finding, reason in _REASONS.items():
         if WARNINGS[finding] in fit_warnings(fit):
             said += [f"{WARNINGS[finding]}: {numbers}.", reason]
-    wrong = [one for one in fit.by_query if one.finding]
-    said += [NO_TRUST, *(_about(one, numbered) for one in wrong[:MOST_NAMED])]
-    if len(wrong) > MOST_NAMED:
-        said.append(f"So are {len(wrong) - MOST_NAMED} more.")
+    wrong = [query_fit for query_fit in fit.by_query if query_fit.finding]
+    said += [NO_TRUST, *(_about(query_fit, numbered) for query_fit in wrong[:_MOST_NAMED])]
+    if len(wrong) > _MOST_NAMED:
+        said.append(f"So are {len(wrong) - _MOST_NAMED} more.")
     if fit.largest_finding:
-        one = fit.largest[0]
-        measured, estimate = _both(one)
+        residual = fit.largest[0]
+        measured, estimate = _both(residual)
         said.append(
             f"Farthest from its estimate: {measured} was measured where {estimate} is estimated, "
-            f"{_tenths(abs(one.standardised))} standard deviations away "
-            f"(area {one.unit}, query {one.query}, cell {one.cell})."
+            f"{_tenths(abs(residual.standardised))} standard deviations away "
+            f"(area {residual.unit}, query {residual.query}, cell {residual.cell})."
         )
     return Caution(" ".join(said), loud=True)
 
 
-def _about(one: QueryFit, numbered: bool) -> str:
-    of = f" of release {one.release}" if numbered else ""
-    numbers = _on(one.chi_square, one.degrees_of_freedom)
-    return f"Query {one.query} at {one.level}{of}: {numbers}, {one.finding}."
+def _about(query_fit: QueryFit, numbered: bool) -> str:
+    of = f" of release {query_fit.release}" if numbered else ""
+    numbers = _on(query_fit.chi_square, query_fit.degrees_of_freedom)
+    return f"Query {query_fit.query} at {query_fit.level}{of}: {numbers}, {query_fit.finding}."
 
 
 def _on(chi_square: float, degrees: float) -> str:
@@ -114,15 +114,15 @@ def _freedom(degrees: float) -> str:
     return f"{number} degree{'s' * (str(number) != '1')} of freedom"
 
 
-def _both(one: Residual) -> tuple[Quantity, Quantity]:
+def _both(residual: Residual) -> tuple[Quantity, Quantity]:
     """Return a measurement and its estimate, in as many places as tell them apart: two digits of what is
     between them, and at least one place."""
-    apart = abs(one.measured - one.estimate)
+    apart = abs(residual.measured - residual.estimate)
     places = 1 if apart == 0 else min(max(1, 1 - floor(log10(apart))), 15)
-    measured = int(one.measured) if one.measured == round(one.measured) else one.measured
+    measured = int(residual.measured) if residual.measured == round(residual.measured) else residual.measured
     return (
         Quantity(measured, Style.COUNT, digits=None if isinstance(measured, int) else places),
-        Quantity(one.estimate, Style.COUNT, digits=places),
+        Quantity(residual.estimate, Style.COUNT, digits=places),
     )
 
 

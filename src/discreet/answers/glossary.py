@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from discreet.answers.answer import Answer, Glossary
 
-TERMS = {
+_TERMS = {
     "adversary": (
         "Anyone who tries to find out something about one record. For a bound that holds for all, this one "
         "is given every other record, all published tables and unlimited computing."
@@ -70,4 +70,4 @@ def glossary_section() -> Answer:
     >>> len(glossary_section().body[0].terms)
     17
     """
-    return Answer("Glossary", body=(Glossary(TERMS),))
+    return Answer("Glossary", body=(Glossary(_TERMS),))

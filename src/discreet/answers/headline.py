@@ -53,13 +53,13 @@ def usual_fact(name: str, usual: float, epsilon: float, stated: AnswerKind) -> F
     if not math.isfinite(usual):
         return Fact(name, Quantity(usual), "says nothing: losses may be infinite")
     ours = "exact" if stated is AnswerKind.EXACT else "the bound"
-    return Fact(name, Quantity(usual), f"{ours} is {gap_text(epsilon, usual)}")
+    return Fact(name, Quantity(usual), f"{ours} is {_gap_text(epsilon, usual)}")
 
 
-def gap_text(value: float, other: float) -> str:
+def _gap_text(value: float, other: float) -> str:
     """Say how far one epsilon lies from another.
 
-    >>> gap_text(24.4565, 26.3406), gap_text(2.0, 2.0), gap_text(24.4564939, 24.4565144)
+    >>> _gap_text(24.4565, 26.3406), _gap_text(2.0, 2.0), _gap_text(24.4564939, 24.4565144)
     ('1.8841 (7.2 %) less', 'the same', '2.0e-05 less')
     """
     if not (math.isfinite(value) and math.isfinite(other)):
@@ -80,7 +80,7 @@ def epsilon_change(kind: AnswerKind, then: float, now: float, *, main_path: bool
     The exact epsilon is 1.50000, 0.5000 (25.0 %) less than 2.00000.
     """
     what = _CHANGED.get(kind, "Epsilon as modelled") + (" on the main path" if main_path else "")
-    gap, written = gap_text(now, then), partial(Quantity, rounding=NumberKind.of(kind).rounding)
+    gap, written = _gap_text(now, then), partial(Quantity, rounding=NumberKind.of(kind).rounding)
     if gap == "the same":
         return f"{what} stays {written(now)}."
     return f"{what} is {written(now)}, {gap} than {written(then)}."

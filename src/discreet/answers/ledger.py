@@ -50,7 +50,7 @@ _TOTAL_COLUMNS = (
 
 
 @describes(LedgerCosts)
-def ledger_answer(found: LedgerCosts, *, file: FilePath = "ledger") -> Answer:
+def ledger_answer(ledger_costs: LedgerCosts, *, file: FilePath = "ledger") -> Answer:
     """Say what the runs of a ledger have spent, in rho and in epsilon, and what is left of its totals.
 
     >>> from discreet.ledger import Ledger
@@ -58,16 +58,16 @@ def ledger_answer(found: LedgerCosts, *, file: FilePath = "ledger") -> Answer:
     >>> print(*ledger_answer(ledger_costs(Ledger.new()), file="ledger.json").body)
     ledger.json: 0 runs.
     """
-    ledger = found.ledger
+    ledger = ledger_costs.ledger
     record = {
         "ledger": str(file),
         **_record(ledger),
-        "costs": [cost_answer(cost).record for cost in found.costs],
+        "costs": [cost_answer(cost).record for cost in ledger_costs.costs],
     }
     runs, totals = _runs(ledger), _totals(ledger)
-    facts = tuple(Fact(f"epsilon of one {cost.unit}", _epsilon(cost)) for cost in found.costs)
+    facts = tuple(Fact(f"epsilon of one {cost.unit}", _epsilon(cost)) for cost in ledger_costs.costs)
     tables = {"runs": runs, "totals": totals}
-    body = tuple(_body(found, str(file), runs, totals))
+    body = tuple(_body(ledger_costs, str(file), runs, totals))
     return Answer(str(file), record, body, facts, (), tables, f"discreet ledger show {file}")
 
 
@@ -244,8 +244,8 @@ def _totals(ledger: Ledger) -> AnswerTable:
     return AnswerTable(_TOTAL_COLUMNS, tuple(rows))
 
 
-def _body(found: LedgerCosts, file: str, runs: AnswerTable, totals: AnswerTable) -> Iterator[Part]:
-    ledger = found.ledger
+def _body(ledger_costs: LedgerCosts, file: str, runs: AnswerTable, totals: AnswerTable) -> Iterator[Part]:
+    ledger = ledger_costs.ledger
     yield f"{file}: {_several(len(runs.rows), 'run')}."
     if runs.rows:
         yield ""
@@ -254,7 +254,7 @@ def _body(found: LedgerCosts, file: str, runs: AnswerTable, totals: AnswerTable)
         yield ""
         yield totals
         yield ""
-    for total, cost in found.totals:
+    for total, cost in ledger_costs.totals:
         yield Paragraph(
             sentence(
                 "Total for one {total}; spent so far: {spent}.",
@@ -275,13 +275,13 @@ def _body(found: LedgerCosts, file: str, runs: AnswerTable, totals: AnswerTable)
         for level, query in entry.exact:
             what = f"{query} of {level_name(level)}"
             yield f"Run {number} publishes {what} without noise, outside the guarantee."
-    for one in ledger.noted_counts:
+    for counts in ledger.noted_counts:
         yield Paragraph(
-            f"Counts of {one['release']}, tabulated {one['time']}, have at most {one['at_most']} records of "
-            f"one person: measuring them costs what {one['at_most']} people cost."
+            f"Counts of {counts['release']}, tabulated {counts['time']}, have at most {counts['at_most']} "
+            f"records of one person: measuring them costs what {counts['at_most']} people cost."
         )
-    yield from (Paragraph(f"{cost_answer(cost).summary}.") for cost in found.costs)
-    for unit, reason in found.failed:
+    yield from (Paragraph(f"{cost_answer(cost).summary}.") for cost in ledger_costs.costs)
+    for unit, reason in ledger_costs.failed:
         yield Paragraph(f"The epsilon of one {unit} could not be computed: {reason}")
     if any(entry.counted for entry in ledger.entries):
         yield "Sums of rho are exact but overstate the cost a little; the epsilon is for all runs together."
@@ -297,27 +297,27 @@ def _several(many: int, what: str) -> str:
 
 
 @describes(LedgerCheck)
-def ledger_check_answer(found: LedgerCheck, *, file: FilePath = "ledger") -> Answer:
+def ledger_check_answer(checked: LedgerCheck, *, file: FilePath = "ledger") -> Answer:
     """Say whether a ledger is sound, and list problems and remarks, one a line."""
-    runs, verdict = len(found.ledger.entries), "sound"
-    if found.problems:
-        verdict = _several(len(found.problems), "problem")
-    lines = [f"{file}: {verdict}; {_several(runs, 'run')}, {_several(found.files, 'file')} as recorded"]
-    lines += [f"problem: {text}" for text in found.problems]
-    lines += [f"remark: {text}" for text in found.remarks]
-    lines += [f"not seen: {text}" for text in found.not_seen]
+    runs, verdict = len(checked.ledger.entries), "sound"
+    if checked.problems:
+        verdict = _several(len(checked.problems), "problem")
+    lines = [f"{file}: {verdict}; {_several(runs, 'run')}, {_several(checked.files, 'file')} as recorded"]
+    lines += [f"problem: {text}" for text in checked.problems]
+    lines += [f"remark: {text}" for text in checked.remarks]
+    lines += [f"not seen: {text}" for text in checked.not_seen]
     body = tuple(Paragraph(" ".join(line.split()), wraps=False) for line in lines)
     entries = (
-        f"{runs} entr{'y' if runs == 1 else 'ies'}, {found.files} files with the recorded hash: {verdict}"
+        f"{runs} entr{'y' if runs == 1 else 'ies'}, {checked.files} files with the recorded hash: {verdict}"
     )
     record = {
         "ledger": str(file),
-        "sound": found.sound,
+        "sound": checked.sound,
         "runs": runs,
-        "files": found.files,
-        "problems": list(found.problems),
-        "remarks": list(found.remarks),
-        "not_seen": list(found.not_seen),
+        "files": checked.files,
+        "problems": list(checked.problems),
+        "remarks": list(checked.remarks),
+        "not_seen": list(checked.not_seen),
     }
     summary = "\n".join([entries, *lines[1:]])
     return Answer(str(file), record, body, command=f"discreet ledger check {file}", summary=summary)
@@ -326,13 +326,15 @@ def ledger_check_answer(found: LedgerCheck, *, file: FilePath = "ledger") -> Ans
 # -- words of other answers ----------------------------------------------------------------------------------
 
 
-REPEATED = (
+_REPEATED = (
     "Whoever repeats this run on the same people spends again, and the noise of repeated runs can be "
     "averaged away."
 )
 
 
-def ledger_note(ledger: Path | None, what: str, *, counted: bool, repeated: str = REPEATED) -> Iterator[Part]:
+def ledger_note(
+    ledger: Path | None, what: str, *, counted: bool, repeated: str = _REPEATED
+) -> Iterator[Part]:
     """Say where a run was noted; or that it was not, and what it means to repeat it.
 
     >>> [part.text for part in ledger_note(Path("ledger.json"), "counts", counted=True)]

@@ -233,7 +233,7 @@ def _place(done: Estimated) -> str:
 def _assumption(done: Estimated) -> str:
     """Say what was taken for granted about a table whose noise no release states."""
     laws = " and ".join(
-        one.replace("gaussian", "Gaussian").replace("laplace", "Laplace") for one in done.noise
+        law.replace("gaussian", "Gaussian").replace("laplace", "Laplace") for law in done.noise
     )
     text = f"No release states the noise: it is taken as {laws}, of the variances given. "
     if done.counts:

@@ -27,12 +27,12 @@ _PLAN_COLUMNS = (
 
 
 @describes(Plan)
-def plan_answer(found: Plan, *, of: str = "") -> Answer:
+def plan_answer(plan: Plan, *, of: str = "") -> Answer:
     """Say what the best plan costs and how accurate it is, beside the release it was made `of`."""
-    budgets = {(level, query): both for level, query, *both in found.budgets}
-    sides = (found.before.by_query, found.after.by_query)
+    budgets = {(level, query): both for level, query, *both in plan.budgets}
+    sides = (plan.before.by_query, plan.after.by_query)
     levels, lines = [], []
-    for level in found.before.levels:
+    for level in plan.before.levels:
         queries = []
         for query in level.queries:
             key = level.name, query.name
@@ -48,54 +48,54 @@ def plan_answer(found: Plan, *, of: str = "") -> Answer:
                 }
             )
             sds = (Quantity(side[key].sd, Style.BRIEF, digits=4, missing=UNKNOWN) for side in sides)
-            goal = "binds" if key in found.binding else ""
+            goal = "binds" if key in plan.binding else ""
             lines.append((level_name(level.name), query.name, level.name, *map(_budget, sizes), *sds, goal))
         levels.append({"name": level.name, "queries": queries})
     every = AnswerTable(_PLAN_COLUMNS, tuple(lines))
-    epsilon, delta = (_bound(value, 17) for value in (found.epsilon, found.delta))
-    rho, before = (Quantity(value, Style.BRIEF, digits=5) for value in (found.rho, found.rho_before))
+    epsilon, delta = (_bound(value, 17) for value in (plan.epsilon, plan.delta))
+    rho, before = (Quantity(value, Style.BRIEF, digits=5) for value in (plan.rho, plan.rho_before))
     record = {
-        "release": found.release.name,
+        "release": plan.release.name,
         "rho": rho,
-        "rho_exact": Quantity(found.rho, Style.FRACTION),
+        "rho_exact": Quantity(plan.rho, Style.FRACTION),
         "rho_before": before,
         "epsilon": epsilon,
         "delta": delta,
-        "proof": None if found.proof is None else {"delta_upper": float_up(found.proof.upper)},
-        "possible": found.possible,
-        "largest_ratio": found.ratio,
-        "binding": found.binding,
-        "dropped": found.dropped,
-        "tree": found.before.children or (),
+        "proof": None if plan.proof is None else {"delta_upper": float_up(plan.proof.upper)},
+        "possible": plan.possible,
+        "largest_ratio": plan.ratio,
+        "binding": plan.binding,
+        "dropped": plan.dropped,
+        "tree": plan.before.children or (),
         "levels": levels,
     }
-    if found.law:
-        record["law"] = found.law
-    if found.limits:
-        record["limits"] = limits_table(found.limits)
+    if plan.law:
+        record["law"] = plan.law
+    if plan.limits:
+        record["limits"] = limits_table(plan.limits)
     facts = (Fact("rho", rho, f"before: {before}"), Fact("epsilon", epsilon, f"at delta {delta}"))
-    name = of or found.before.release
+    name = of or plan.before.release
     return Answer(
         f"{name}: best plan",
         record,
-        tuple(_plan_body(found, name, epsilon, delta, every)),
+        tuple(_plan_body(plan, name, epsilon, delta, every)),
         facts,
         tables={"plan": every},
         command=f"discreet plan {name}",
-        summary=_plan_summary(found, epsilon, delta),
+        summary=_plan_summary(plan, epsilon, delta),
     )
 
 
-def _plan_summary(found: Plan, epsilon: Quantity, delta: Quantity) -> Sentence:
-    missed = Quantity(math.sqrt(found.ratio), Style.BRIEF, digits=3)
+def _plan_summary(plan: Plan, epsilon: Quantity, delta: Quantity) -> Sentence:
+    missed = Quantity(math.sqrt(plan.ratio), Style.BRIEF, digits=3)
     return sentence(
         "{name}: rho {rho} (before {before}), epsilon {epsilon} at delta {delta}{missed}",
-        name=found.release.name,
-        rho=Quantity(found.rho, Style.BRIEF),
-        before=Quantity(found.rho_before, Style.BRIEF),
+        name=plan.release.name,
+        rho=Quantity(plan.rho, Style.BRIEF),
+        before=Quantity(plan.rho_before, Style.BRIEF),
         epsilon=epsilon,
         delta=delta,
-        missed="" if found.possible else f", standard deviations up to {missed} times the goals",
+        missed="" if plan.possible else f", standard deviations up to {missed} times the goals",
     )
 
 
@@ -114,39 +114,39 @@ def _side(rho: Fraction | None, query: QueryAccuracy) -> dict[str, object]:
 
 
 def _plan_body(
-    found: Plan, name: str, epsilon: Quantity, delta: Quantity, every: AnswerTable
+    plan: Plan, name: str, epsilon: Quantity, delta: Quantity, every: AnswerTable
 ) -> Iterator[Part]:
     proved = " (not proved)"
-    if found.proof is not None:
-        proved = f" (proved: delta is at most {_bound(found.proof.upper)} there)"
+    if plan.proof is not None:
+        proved = f" (proved: delta is at most {_bound(plan.proof.upper)} there)"
     yield Paragraph(
         sentence(
             "{name}: the best plan costs rho {rho} (before: {before}), and keeps epsilon {epsilon} at delta "
             "{delta}{proved}.",
             name=name,
-            rho=Quantity(found.rho, Style.BRIEF, digits=5),
-            before=Quantity(found.rho_before, Style.BRIEF, digits=5),
+            rho=Quantity(plan.rho, Style.BRIEF, digits=5),
+            before=Quantity(plan.rho_before, Style.BRIEF, digits=5),
             epsilon=epsilon,
             delta=delta,
             proved=proved,
         )
     )
-    if not found.possible:
+    if not plan.possible:
         yield Paragraph(
             sentence(
                 "Not possible: {ceiling} the best plan has {ratio} times the standard deviations "
                 "you want, for every goal that binds. It is shown below.",
-                ceiling="within these limits" if found.limits else f"at epsilon {epsilon}",
-                ratio=Quantity(math.sqrt(found.ratio), Style.BRIEF, digits=4),
+                ceiling="within these limits" if plan.limits else f"at epsilon {epsilon}",
+                ratio=Quantity(math.sqrt(plan.ratio), Style.BRIEF, digits=4),
             )
         )
-    if found.law:
+    if plan.law:
         yield Paragraph(
-            f"The noise is {found.law}; its variances have the ratios that are best for Gaussian noise."
+            f"The noise is {plan.law}; its variances have the ratios that are best for Gaussian noise."
         )
-    if found.dropped:
-        yield f"{len(found.dropped)} of {len(found.budgets)} measurements are not needed and are dropped."
-    if found.limits:
-        yield limits_table(found.limits)
+    if plan.dropped:
+        yield f"{len(plan.dropped)} of {len(plan.budgets)} measurements are not needed and are dropped."
+    if plan.limits:
+        yield limits_table(plan.limits)
         yield ""
     yield every

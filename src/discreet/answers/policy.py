@@ -64,7 +64,7 @@ def _record(policy: Policy) -> dict[str, object]:
 
 def _table(policies: tuple[Policy, ...]) -> AnswerTable:
     rows: list[tuple[Cell, ...]] = [
-        (rule, says, str(one.file)) for one in policies for rule, says in _rules(one)
+        (rule, says, str(policy.file)) for policy in policies for rule, says in _rules(policy)
     ]
     return AnswerTable(_COLUMNS, tuple(rows))
 
@@ -85,9 +85,9 @@ def policy_answer(policy: Policy) -> Answer:
 @describes(Rules)
 def rules_answer(rules: Rules) -> Answer:
     """Say which policies bind a run."""
-    files = ", ".join(str(one.file) for one in rules.policies)
+    files = ", ".join(str(policy.file) for policy in rules.policies)
     said = f"bound by {files}" if files else "no policy"
-    record = {"policies": [_record(one) for one in rules.policies], "ledger": _path(rules.ledger)}
+    record = {"policies": [_record(policy) for policy in rules.policies], "ledger": _path(rules.ledger)}
     return Answer("Rules", record, (said,), tables={"rules": _table(rules.policies)}, summary=said)
 
 
@@ -96,67 +96,72 @@ def _path(path: FilePath | None) -> str | None:
 
 
 @describes(InForce)
-def in_force_answer(found: InForce) -> Answer:
+def in_force_answer(in_force: InForce) -> Answer:
     """Say which rules bind some data, and what would refuse a plain run now."""
     record = {
-        "source": str(found.source),
-        "user": found.user.name,
-        "groups": list(found.user.groups),
-        "ledger": _path(found.ledger),
-        "policies": [_record(one) for one in found.policies],
+        "source": str(in_force.source),
+        "user": in_force.user.name,
+        "groups": list(in_force.user.groups),
+        "ledger": _path(in_force.ledger),
+        "policies": [_record(policy) for policy in in_force.policies],
         "may": {
-            name: all(one.may[name].includes(found.user) for one in found.policies if name in one.may)
+            name: all(
+                policy.may[name].includes(in_force.user) for policy in in_force.policies if name in policy.may
+            )
             for name in PERMISSIONS
         },
         "refusals": [
-            {"policy": str(one.file), "rule": one.rule, "reason": one.reason} for one in found.refusals
+            {"policy": str(refusal.file), "rule": refusal.rule, "reason": refusal.reason}
+            for refusal in in_force.refusals
         ],
     }
-    facts = (Fact("policies", str(len(found.policies))), Fact("refuse now", str(len(found.refusals))))
-    tables = {"rules": _table(found.policies)}
-    body = tuple(_in_force(found))
-    command = f"discreet policy show {found.source}"
-    return Answer(str(found.source), record, body, facts, (), tables, command)
+    facts = (Fact("policies", str(len(in_force.policies))), Fact("refuse now", str(len(in_force.refusals))))
+    tables = {"rules": _table(in_force.policies)}
+    body = tuple(_in_force(in_force))
+    command = f"discreet policy show {in_force.source}"
+    return Answer(str(in_force.source), record, body, facts, (), tables, command)
 
 
-def _in_force(found: InForce) -> Iterator[Part]:
-    if not found.policies:
-        yield f"No policy binds {found.source}: commands follow their options alone."
+def _in_force(in_force: InForce) -> Iterator[Part]:
+    if not in_force.policies:
+        yield f"No policy binds {in_force.source}: commands follow their options alone."
         return
-    yield f"What binds runs on {found.source}:"
-    for one in found.policies:
+    yield f"What binds runs on {in_force.source}:"
+    for policy in in_force.policies:
         yield ""
-        yield Paragraph(f"{one.file} ({_signed(one)}){f': {one.title}' if one.title else ''}", wraps=False)
-        for rule, says in _rules(one):
+        yield Paragraph(
+            f"{policy.file} ({_signed(policy)}){f': {policy.title}' if policy.title else ''}", wraps=False
+        )
+        for rule, says in _rules(policy):
             yield Paragraph(f"  {rule}: {says}")
     yield ""
     lacks = [
         does
         for name, does in PERMISSIONS.items()
-        if not all(one.may[name].includes(found.user) for one in found.policies if name in one.may)
+        if not all(each.may[name].includes(in_force.user) for each in in_force.policies if name in each.may)
     ]
     if lacks:
-        yield Paragraph(f"You are {found.user.name}, and may not {'; nor '.join(lacks)}.")
-    yield Paragraph(f"Ledger: {found.ledger or 'none'}.")
-    for refusal in found.refusals:
+        yield Paragraph(f"You are {in_force.user.name}, and may not {'; nor '.join(lacks)}.")
+    yield Paragraph(f"Ledger: {in_force.ledger or 'none'}.")
+    for refusal in in_force.refusals:
         yield Paragraph(f"A run is refused now by {refusal.rule}: {refusal.reason}.")
 
 
 @describes(PolicyReview)
-def policy_review_answer(found: PolicyReview) -> Answer:
+def policy_review_answer(review: PolicyReview) -> Answer:
     """Say whether a policy can do its work, and list problems and remarks, one a line."""
-    many = len(found.problems)
+    many = len(review.problems)
     verdict = f"{many} problem{'s' * (many != 1)}" if many else "sound"
-    rules = sum(1 for _ in _rules(found.policy))
-    lines = [f"{found.policy.file}: {verdict}; {rules} rule{'s' * (rules != 1)}, {_signed(found.policy)}"]
-    lines += [f"problem: {text}" for text in found.problems]
-    lines += [f"remark: {text}" for text in found.remarks]
+    rules = sum(1 for _ in _rules(review.policy))
+    lines = [f"{review.policy.file}: {verdict}; {rules} rule{'s' * (rules != 1)}, {_signed(review.policy)}"]
+    lines += [f"problem: {text}" for text in review.problems]
+    lines += [f"remark: {text}" for text in review.remarks]
     record = {
-        **_record(found.policy),
-        "sound": found.sound,
-        "problems": list(found.problems),
-        "remarks": list(found.remarks),
+        **_record(review.policy),
+        "sound": review.sound,
+        "problems": list(review.problems),
+        "remarks": list(review.remarks),
     }
     body = tuple(Paragraph(line, wraps=False) for line in lines)
-    command = f"discreet policy check {found.policy.file}"
-    return Answer(str(found.policy.file), record, body, command=command, summary="\n".join(lines))
+    command = f"discreet policy check {review.policy.file}"
+    return Answer(str(review.policy.file), record, body, command=command, summary="\n".join(lines))

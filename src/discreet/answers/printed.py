@@ -17,7 +17,7 @@ from discreet.estimation.output.printed import PrintedTable, PrintedTables
 from discreet.numbers import brief
 from discreet.rehearsal import NOT_PRIVATE
 
-NOTHING = "–"
+_NOTHING = "–"
 """What stands where no measurement determines a number."""
 TOTAL = "Total"
 
@@ -47,7 +47,7 @@ def table_title(table: PrintedTable) -> str:
     return f"{words[:1].upper()}{words[1:]}, by area"
 
 
-def value_name(words: str | None) -> str:
+def _value_name(words: str | None) -> str:
     """Write a value of a factor; None is the total."""
     return TOTAL if words is None else words
 
@@ -60,46 +60,46 @@ def printed_column(column: tuple[str | None, ...]) -> str:
     """
     if all(part is None for part in column):
         return TOTAL
-    return ", ".join(value_name(part) for part in column)
+    return ", ".join(_value_name(part) for part in column)
 
 
-def margin_name(found: PrintedTables) -> str:
+def margin_name(printed: PrintedTables) -> str:
     """Write the heading of margins of error."""
-    return f"± {brief(100 * found.level)} %"
+    return f"± {brief(100 * printed.level)} %"
 
 
-def error_name(found: PrintedTables) -> str:
+def error_name(printed: PrintedTables) -> str:
     """Say what margins of error allow for."""
-    return found.error
+    return printed.error
 
 
-def subtitle(found: PrintedTables) -> str:
+def subtitle(printed: PrintedTables) -> str:
     """Say what the margins of error of a table are, or that it has none."""
-    if found.margins == "none":
+    if printed.margins == "none":
         return "Without margins of error"
-    return f"With {brief(100 * found.level)} % margins of error ({error_name(found)})"
+    return f"With {brief(100 * printed.level)} % margins of error ({error_name(printed)})"
 
 
-def headings(table: PrintedTable, found: PrintedTables) -> list[list[HeadCell]]:
+def headings(table: PrintedTable, printed: PrintedTables) -> list[list[HeadCell]]:
     """Return the head of a table, row by row: one for each factor, and one where margins stand beside."""
-    beside = found.margins == "beside"
+    beside = printed.margins == "beside"
     wide = 2 if beside else 1
     rows: list[list[HeadCell]] = []
     depth = max(1, len(table.factors))
     columns = [column or (None,) for column in table.columns]
-    for place in range(depth):
+    for number in range(depth):
         row: list[HeadCell] = []
         last: tuple[str | None, ...] | None = None
         for column in columns:
-            here = column[: place + 1]
+            here = column[: number + 1]
             if here == last:
                 row[-1] = HeadCell(row[-1].words, row[-1].wide + wide)
             else:
-                row.append(HeadCell(value_name(column[place]), wide))
+                row.append(HeadCell(_value_name(column[number]), wide))
             last = here
         rows.append(row)
     if beside:
-        rows.append([HeadCell(words) for _ in columns for words in ("number", margin_name(found))])
+        rows.append([HeadCell(words) for _ in columns for words in ("number", margin_name(printed))])
     return rows
 
 
@@ -109,7 +109,7 @@ def count_text(value: float) -> str:
     >>> count_text(1234.0), count_text(float("nan")), count_text(-3.0)
     ('1,234', '–', '−3')
     """
-    return NOTHING if isnan(value) else str(Quantity(int(value), Style.COUNT)).replace("-", "−")
+    return _NOTHING if isnan(value) else str(Quantity(int(value), Style.COUNT)).replace("-", "−")
 
 
 def printed_margin(value: float) -> str:
@@ -117,67 +117,67 @@ def printed_margin(value: float) -> str:
     return "" if isnan(value) else f"±{Quantity(int(value), Style.COUNT)}"
 
 
-def mark(found: PrintedTables) -> str:
+def mark(printed: PrintedTables) -> str:
     """Write the mark of tables that must not be published, or nothing."""
-    return f"{NOT_PRIVATE}: made from a rehearsal. Not to be published." if found.not_private else ""
+    return f"{NOT_PRIVATE}: made from a rehearsal. Not to be published." if printed.not_private else ""
 
 
-def marks(found: PrintedTables) -> list[str]:
+def marks(printed: PrintedTables) -> list[str]:
     """Write what stands above every table: the mark of a rehearsal, and that measurements contradict."""
-    warnings = [f"WARNING: {text}. {NO_TRUST}" for text in fit_warnings(found.fit)]
-    return [*([mark(found)] if found.not_private else []), *warnings]
+    warnings = [f"WARNING: {text}. {NO_TRUST}" for text in fit_warnings(printed.fit)]
+    return [*([mark(printed)] if printed.not_private else []), *warnings]
 
 
-def footnotes(table: PrintedTable, found: PrintedTables) -> list[str]:
+def footnotes(table: PrintedTable, printed: PrintedTables) -> list[str]:
     """Say what the noise is, what margins mean and what kind of numbers stand in a table."""
-    return list(_footnotes(table, found))
+    return list(_footnotes(table, printed))
 
 
-def _footnotes(table: PrintedTable, found: PrintedTables) -> Iterator[str]:
-    yield _noise(table, found)
-    if found.margins != "none":
+def _footnotes(table: PrintedTable, printed: PrintedTables) -> Iterator[str]:
+    yield _noise(table, printed)
+    if printed.margins != "none":
         whose = f"the {'number' if table.adds_up else 'count'} in the data"
-        if found.sampled or found.as_given:
-            whose = "the number for the population" if found.sampled else "the true number"
+        if printed.sampled or printed.as_given:
+            whose = "the number for the population" if printed.sampled else "the true number"
         yield (
-            f"{margin_name(found)}: margin of error, {error_name(found)}. At least "
-            f"{brief(100 * found.level)} % of the time {whose} is within it, each number by itself."
+            f"{margin_name(printed)}: margin of error, {error_name(printed)}. At least "
+            f"{brief(100 * printed.level)} % of the time {whose} is within it, each number by itself."
         )
-        if found.as_given and not found.sampled:
+        if printed.as_given and not printed.sampled:
             yield "Other errors than those given are not in the margins."
-        elif not found.sampled:
+        elif not printed.sampled:
             yield "Sampling and other errors of the data are not in the margins."
-    if found.whole:
-        sums = "within and between tables" if found.together else "over areas, each table separately"
+    if printed.whole:
+        sums = "within and between tables" if printed.together else "over areas, each table separately"
         sums += ", but for rounding" if table.in_fractions else ""
         yield (
             f"Numbers are whole, none is negative, and all add up {sums}. For that, they differ from the "
             "best estimates, and are not unbiased."
         )
-        if found.margins != "none":
+        if printed.margins != "none":
             whose = "estimate's interval"
-            if found.replicates:
-                whose = f"number's own interval, from {found.replicates} tables made again with new noise"
+            if printed.replicates:
+                whose = f"number's own interval, from {printed.replicates} tables made again with new noise"
             yield f"A margin reaches from the printed number to the farther end of the {whose}."
     else:
         yield (
             "Numbers are unbiased estimates, rounded: they add up but for rounding, and where few were "
             "counted they may be below zero."
         )
-    if not found.additive:
+    if not printed.additive:
         yield "Releases that differ were combined number by number: totals are NOT ADDITIVE."
     if any(isnan(value) for value in table.values.ravel().tolist()):
-        yield f"{NOTHING} No measurement determines this number."
+        yield f"{_NOTHING} No measurement determines this number."
 
 
-def _noise(table: PrintedTable, found: PrintedTables) -> str:
+def _noise(table: PrintedTable, printed: PrintedTables) -> str:
     """Say what the noise of the counts is, or of the sums that the table has."""
-    mine = [one for one in found.noises if one.adds_up == table.adds_up]
-    kinds = " and ".join(dict.fromkeys(one.family for one in mine))
-    sizes = [_variance(pick(one.variance for one in mine)) for pick in (min, max)]
+    mine = [noise for noise in printed.noises if noise.adds_up == table.adds_up]
+    kinds = " and ".join(dict.fromkeys(stated_noise.family for stated_noise in mine))
+    sizes = [_variance(pick(stated_noise.variance for stated_noise in mine)) for pick in (min, max)]
     many = " to ".join(dict.fromkeys(sizes))
-    best = f"The numbers here are {_made(found)}."
-    if found.as_given:
+    best = f"The numbers here are {_made(printed)}."
+    if printed.as_given:
         return f"Errors of the published numbers are taken as {kinds}, of variance {many}. {best}"
     what = f"number of this kind ({table.adds_up})" if table.adds_up else "count"
     return (
@@ -186,12 +186,12 @@ def _noise(table: PrintedTable, found: PrintedTables) -> str:
     )
 
 
-def _made(found: PrintedTables) -> str:
+def _made(printed: PrintedTables) -> str:
     """Say what the numbers are made from."""
-    what = "whole numbers near the best estimates" if found.whole else "the best estimates"
-    if not found.additive:
+    what = "whole numbers near the best estimates" if printed.whole else "the best estimates"
+    if not printed.additive:
         return f"{what}, each release by itself and then their weighted means"
-    return f"{what} from all of them together" if found.together else f"{what}, each query by itself"
+    return f"{what} from all of them together" if printed.together else f"{what}, each query by itself"
 
 
 def _variance(size: float) -> str:
@@ -210,55 +210,55 @@ def _trimmed(number: str) -> str:
 
 
 @describes(PrintedTables)
-def printed_answer(found: PrintedTables) -> Answer:
+def printed_answer(printed: PrintedTables) -> Answer:
     """Say which tables were written to be printed."""
     record = {
-        "out": str(found.out),
-        "scope": found.scope.document(),
+        "out": str(printed.out),
+        "scope": printed.scope.document(),
         "tables": [
             {"query": table.query, "rows": len(table.rows), "columns": len(table.columns)}
-            for table in found.tables
+            for table in printed.tables
         ],
-        "level": found.level,
-        "margins": found.margins,
-        "intervals": error_name(found),
-        "fit": fit_record(found.fit, numbered=found.numbered),
-        "whole": found.whole,
-        "replicates": found.replicates,
-        "not_private": found.not_private,
+        "level": printed.level,
+        "margins": printed.margins,
+        "intervals": error_name(printed),
+        "fit": fit_record(printed.fit, numbered=printed.numbered),
+        "whole": printed.whole,
+        "replicates": printed.replicates,
+        "not_private": printed.not_private,
     }
-    many = len(found.tables)
-    caution = fit_caution(found.fit, numbered=found.numbered)
+    many = len(printed.tables)
+    caution = fit_caution(printed.fit, numbered=printed.numbered)
     return Answer(
         "Tables to print",
         record,
-        tuple(_printed_body(found)),
+        tuple(_printed_body(printed)),
         (Fact("tables", Quantity(many, Style.COUNT)),),
         () if caution is None else (caution,),
         command="discreet estimate --print",
-        summary=f"{many} table{'s' * (many != 1)} to print, in {found.out}"
-        + "".join(f"\n  WARNING: {text}" for text in fit_warnings(found.fit)),
+        summary=f"{many} table{'s' * (many != 1)} to print, in {printed.out}"
+        + "".join(f"\n  WARNING: {text}" for text in fit_warnings(printed.fit)),
     )
 
 
-def _printed_body(found: PrintedTables) -> Iterator[Part]:
-    if found.not_private:
+def _printed_body(printed: PrintedTables) -> Iterator[Part]:
+    if printed.not_private:
         yield f"{NOT_PRIVATE}: made from a rehearsal; nothing of it may be published."
-    for table in found.tables:
+    for table in printed.tables:
         rows, columns = counted(len(table.rows), "row"), counted(len(table.columns), "column")
         yield f"{table_title(table)}: {rows}, {columns}."
-    yield f"In {found.out}. Nothing was spent."
-    many = sum(not isnan(margin) for table in found.tables for margin in table.margins.ravel().tolist())
-    if found.margins != "none" or found.sampled:  # without margins there is nothing to say of intervals
+    yield f"In {printed.out}. Nothing was spent."
+    many = sum(not isnan(margin) for table in printed.tables for margin in table.margins.ravel().tolist())
+    if printed.margins != "none" or printed.sampled:  # without margins there is nothing to say of intervals
         yield from intervals_said(
-            sampled=found.sampled,
-            as_given=found.as_given,
-            number=0 if found.margins == "none" else many,
-            levels=[found.level],
+            sampled=printed.sampled,
+            as_given=printed.as_given,
+            number=0 if printed.margins == "none" else many,
+            levels=[printed.level],
             what="margin of error",
         )
-    yield fit_sentence(found.fit)
-    if found.fit.warning:
-        yield residual_table(found.fit, numbered=found.numbered)
-    if not found.additive:
+    yield fit_sentence(printed.fit)
+    if printed.fit.warning:
+        yield residual_table(printed.fit, numbered=printed.numbered)
+    if not printed.additive:
         yield Paragraph("The releases differ: totals are NOT ADDITIVE.")

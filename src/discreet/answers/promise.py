@@ -19,7 +19,7 @@ _MOST_PEOPLE = 10**9
 
 
 @describes(PromisedRisk)
-def promise_answer(found: PromisedRisk) -> Answer:
+def promise_answer(promised: PromisedRisk) -> Answer:
     """Say what a promise means for one person.
 
     >>> from discreet.disclosure.promise import promised_risk
@@ -27,31 +27,33 @@ def promise_answer(found: PromisedRisk) -> Answer:
     >>> [str(fact.value) for fact in answer.facts], answer.command
     (['34.91', '99.01 %'], 'discreet explain --epsilon 4 --delta 1e-6 --prior 0.01 --neighbours unbounded')
     """
-    epsilon, delta, prior = (Quantity(one, Style.GIVEN) for one in (found.epsilon, found.delta, found.prior))
-    lines = list(_page(found))
+    epsilon, delta, prior = (
+        Quantity(number, Style.GIVEN) for number in (promised.epsilon, promised.delta, promised.prior)
+    )
+    lines = list(_page(promised))
     page = "".join(f"{line}\n" for line in lines)
     record = {
-        "neighbours": found.neighbours,
-        "compares": _compares(found),
-        "epsilon": float(found.epsilon),
-        "delta": float(found.delta),
-        "prior": float(found.prior),
-        "baseline": found.baseline,
-        "accuracy": found.right,
-        "expected_posterior": found.mean,
-        "posterior_but_for_rare_outcomes": found.belief,
-        "probability_of_rare_outcomes": found.chance,
-        "detection": detection_table(found.detections),
-        "guessing": [{"before": before, "at_most": after} for before, after in found.guesses],
+        "neighbours": promised.neighbours,
+        "compares": _compares(promised),
+        "epsilon": float(promised.epsilon),
+        "delta": float(promised.delta),
+        "prior": float(promised.prior),
+        "baseline": promised.baseline,
+        "accuracy": promised.right,
+        "expected_posterior": promised.mean,
+        "posterior_but_for_rare_outcomes": promised.belief,
+        "probability_of_rare_outcomes": promised.chance,
+        "detection": detection_table(promised.detections),
+        "guessing": [{"before": before, "at_most": after} for before, after in promised.guesses],
         "of_what_her_record_says": None
-        if found.value is None
+        if promised.value is None
         else {
-            "epsilon": float(found.value.epsilon),
-            "delta": float(found.value.delta),
-            "accuracy": found.value.right,
-            "expected_posterior": found.value.mean,
-            "posterior_but_for_rare_outcomes": found.value.belief,
-            "probability_of_rare_outcomes": found.value.chance,
+            "epsilon": float(promised.value.epsilon),
+            "delta": float(promised.value.delta),
+            "accuracy": promised.value.right,
+            "expected_posterior": promised.value.mean,
+            "posterior_but_for_rare_outcomes": promised.value.belief,
+            "probability_of_rare_outcomes": promised.value.chance,
         },
         "page": page,
     }
@@ -62,65 +64,65 @@ def promise_answer(found: PromisedRisk) -> Answer:
         (
             Fact(
                 "Of 100 beliefs in her, on average",
-                _of_hundred(found.mean),
-                f"at most, if she {_there(found)}",
+                _of_hundred(promised.mean),
+                f"at most, if she {_there(promised)}",
             ),
-            Fact("Right decisions", Quantity(found.right, Style.HUNDRED, _MOST, unit="%"), "at most"),
+            Fact("Right decisions", Quantity(promised.right, Style.HUNDRED, _MOST, unit="%"), "at most"),
         ),
         command=f"discreet explain --epsilon {epsilon} --delta {delta} --prior {prior} "
-        f"--neighbours {found.neighbours}",
-        figures={"promise": partial(people_picture, found)},
+        f"--neighbours {promised.neighbours}",
+        figures={"promise": partial(people_picture, promised)},
     )
 
 
-def _page(found: PromisedRisk) -> Iterator[str | Sentence]:
-    epsilon, delta = (Quantity(one, Style.GIVEN) for one in (found.epsilon, found.delta))
+def _page(promised: PromisedRisk) -> Iterator[str | Sentence]:
+    epsilon, delta = (Quantity(number, Style.GIVEN) for number in (promised.epsilon, promised.delta))
     yield f"# What epsilon {epsilon} means for one person"
     yield ""
     yield (
         f"Something is published with a promise of differential privacy: epsilon {epsilon}, delta {delta}. "
-        f"It compares {_compares(found)}. It may be a table, a model or a map. "
+        f"It compares {_compares(promised)}. It may be a table, a model or a map. "
         "This page holds for every method that keeps the promise, and "
         "the least favourable one attains its averages. What does it mean for one woman?"
     )
     yield from ("", "## The odds", "")
-    there, all_people = _people_like_her(found)
+    there, all_people = _people_like_her(promised)
     yield sentence(
-        _ODDS[found.neighbours],
+        _ODDS[promised.neighbours],
         all=all_people,
         there=there,
         are="is" if str(there) == "1" else "are",
         have="has" if str(there) == "1" else "have",
-        chance=chance_words(found.prior),
-        mean=_of_hundred(found.mean),
+        chance=chance_words(promised.prior),
+        mean=_of_hundred(promised.mean),
     )
     yield ""
-    yield from _icons(found)
+    yield from _icons(promised)
     yield ""
     yield sentence(
         "In odds: {odds}. Published numbers may raise them to {raised}{rare}.",
-        odds=f"{_odds(float(found.prior))} beforehand",
-        raised=f"{_odds(found.belief)}, a factor of {'2 ' if found.delta else ''}e^{epsilon} = "
-        f"{Quantity(found.factor, Style.BRIEF, digits=3)}",
-        rare=_rare(found),
+        odds=f"{_odds(float(promised.prior))} beforehand",
+        raised=f"{_odds(promised.belief)}, a factor of {'2 ' if promised.delta else ''}e^{epsilon} = "
+        f"{Quantity(promised.factor, Style.BRIEF, digits=3)}",
+        rare=_rare(promised),
     )
-    if found.value is not None:
+    if promised.value is not None:
         yield ""
         yield sentence(
             "What the data say of her, such as a diagnosis, is hidden less well: to change it is to take her "
             "record out and to put another in, for which epsilon {twice}, delta {more} hold. If {there} of "
             "the {all} {have} the diagnosis and she is one of them, they give her at most {mean} chances in "
             "100 on average; in odds, {raised}{rare}.",
-            twice=Quantity(found.value.epsilon, Style.GIVEN),
-            more=Quantity(float(found.value.delta), Style.BRIEF, _MOST, digits=3)
-            if found.value.delta
+            twice=Quantity(promised.value.epsilon, Style.GIVEN),
+            more=Quantity(float(promised.value.delta), Style.BRIEF, _MOST, digits=3)
+            if promised.value.delta
             else "0",
             there=there,
             have="has" if str(there) == "1" else "have",
             all=all_people,
-            mean=_of_hundred(found.value.mean),
-            raised=f"{_odds(found.value.belief)} at most",
-            rare=_rare(found.value),
+            mean=_of_hundred(promised.value.mean),
+            raised=f"{_odds(promised.value.belief)} at most",
+            rare=_rare(promised.value),
         )
     else:
         yield ""
@@ -132,21 +134,21 @@ def _page(found: PromisedRisk) -> Iterator[str | Sentence]:
     yield sentence(
         "- Someone who must say whether she {there} is right at most {right} times in 100. With nothing "
         "published, saying the likelier answer is right {unaided} times in 100.",
-        right=Quantity(found.right, Style.HUNDRED, _MOST),
-        unaided=Quantity(found.baseline, Style.HUNDRED),
-        there=_there(found),
+        right=Quantity(promised.right, Style.HUNDRED, _MOST),
+        unaided=Quantity(promised.baseline, Style.HUNDRED),
+        there=_there(promised),
     )
-    for row in found.detections:
+    for row in promised.detections:
         ((_, share),) = row.predictive
         yield sentence(
-            f"- Someone who accuses {{rate}} of those who {_not_there(found)} finds her at most {{true}} "
-            f"times in 100 if she {_there(found)}; of 100 people accused at most {{share}} "
-            f"{'are there' if found.neighbours == 'unbounded' else 'have it'}.",
+            f"- Someone who accuses {{rate}} of those who {_not_there(promised)} finds her at most {{true}} "
+            f"times in 100 if she {_there(promised)}; of 100 people accused at most {{share}} "
+            f"{'are there' if promised.neighbours == 'unbounded' else 'have it'}.",
             rate=_one_in(row.false_positive_rate),
             true=Quantity(row.true_positive_rate, Style.HUNDRED, _MOST),
             share=Quantity(share, Style.HUNDRED, _MOST),
         )
-    for before_, after in found.guesses:
+    for before_, after in promised.guesses:
         yield sentence(
             "- Someone who guesses what the data say of her, with a chance of {before} in 100 beforehand, is "
             "right at most {after} times in 100.",
@@ -167,7 +169,7 @@ def _page(found: PromisedRisk) -> Iterator[str | Sentence]:
         "everything together."
     )
     yield (
-        f"- Promises that compare other data. This one compares {_compares(found)}; "
+        f"- Promises that compare other data. This one compares {_compares(promised)}; "
         "ask which it is if you were told an epsilon alone."
     )
 
@@ -182,35 +184,35 @@ _ODDS = {
 }
 
 
-def _compares(found: PromisedRisk) -> str:
+def _compares(promised: PromisedRisk) -> str:
     """Say which data sets the promise compares."""
     return {
         "unbounded": "the data with her record and without it",
         "bounded": "the data with her record and with another in its place",
-    }[found.neighbours]
+    }[promised.neighbours]
 
 
-def _there(found: PromisedRisk) -> str:
-    return {"unbounded": "is there", "bounded": "has it"}[found.neighbours]
+def _there(promised: PromisedRisk) -> str:
+    return {"unbounded": "is there", "bounded": "has it"}[promised.neighbours]
 
 
-def _not_there(found: PromisedRisk) -> str:
-    return {"unbounded": "are not there", "bounded": "do not have it"}[found.neighbours]
+def _not_there(promised: PromisedRisk) -> str:
+    return {"unbounded": "are not there", "bounded": "do not have it"}[promised.neighbours]
 
 
-def _people_like_her(found: PromisedRisk) -> tuple[Quantity, Quantity]:
+def _people_like_her(promised: PromisedRisk) -> tuple[Quantity, Quantity]:
     """Of how many people how many are there: of 100 if that is a whole number, else as the prior says it."""
-    prior = found.prior
+    prior = promised.prior
     many = 100 if 100 % prior.denominator == 0 else prior.denominator
     if many > _MOST_PEOPLE:
         return Quantity(100 * float(prior), Style.BRIEF, digits=4), count_quantity(100)
     return count_quantity(int(many * prior)), count_quantity(many)
 
 
-def _rare(found: PromisedRisk) -> str:
-    if found.chance == 0:
+def _rare(promised: PromisedRisk) -> str:
+    if promised.chance == 0:
         return ", never further"
-    chance = Quantity(found.chance, Style.GIVEN)
+    chance = Quantity(promised.chance, Style.GIVEN)
     return (
         f", except with a probability of at most {chance}; nothing bounds how far they rise then, and her "
         "record may be revealed"
@@ -239,20 +241,22 @@ def _one_in(rate: float) -> str:
     return chance_words(rate).removeprefix("a chance of ").replace("an even chance", "1 in 2")
 
 
-def _icons(found: PromisedRisk) -> Iterator[str]:
+def _icons(promised: PromisedRisk) -> Iterator[str]:
     """Two rows of a hundred: how many chances she is given before and after."""
-    before, after = _counts(found)
+    before, after = _counts(promised)
     for words, many in (("before", before), ("after", after)):
         yield f"    {words:<7}{'#' * many}{'.' * (100 - many)}"
 
 
-def _counts(found: PromisedRisk) -> tuple[int, int]:
+def _counts(promised: PromisedRisk) -> tuple[int, int]:
     """Whole chances in 100, rounded up."""
-    before, after = (min(100, math.ceil(100 * share - 1e-9)) for share in (float(found.prior), found.mean))
+    before, after = (
+        min(100, math.ceil(100 * share - 1e-9)) for share in (float(promised.prior), promised.mean)
+    )
     return before, after
 
 
-def people_picture(found: PromisedRisk) -> Picture:
+def people_picture(promised: PromisedRisk) -> Picture:
     """Return 100 people twice: those whom an adversary would take her for, before and after.
 
     >>> from discreet.disclosure.promise import promised_risk
@@ -260,14 +264,14 @@ def people_picture(found: PromisedRisk) -> Picture:
     >>> [len(panel.items[0].points) for panel in picture.panels]
     [1, 35]
     """
-    before, after = _counts(found)
-    epsilon, beforehand = Quantity(found.epsilon, Style.GIVEN), 100 * float(found.prior)
+    before, after = _counts(promised)
+    epsilon, beforehand = Quantity(promised.epsilon, Style.GIVEN), 100 * float(promised.prior)
     # numbers as on the page: only the marks are whole people
     names = (
         f"nothing published: {Quantity(beforehand, Style.BRIEF, digits=4)} in 100",
-        f"published: at most {_of_hundred(found.mean)} in 100",
+        f"published: at most {_of_hundred(promised.mean)} in 100",
     )
-    what = {"unbounded": "is there", "bounded": "has the diagnosis"}[found.neighbours]
+    what = {"unbounded": "is there", "bounded": "has the diagnosis"}[promised.neighbours]
     panels = tuple(_people(many, name) for many, name in zip((before, after), names, strict=True))
     return Picture(
         panels,

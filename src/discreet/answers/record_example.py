@@ -11,7 +11,7 @@ from discreet.budget.level_names import level_name
 from discreet.disclosure.record_example import DecisionMap, ExamplePerson
 from discreet.disclosure.records import RecordsRisk
 
-MOST_CELLS = 12
+_MOST_CELLS = 12
 """Cells of the area that are listed for people; the files have all."""
 
 _EXAMPLE = tuple(
@@ -41,54 +41,58 @@ _DECISIONS = tuple(
 )
 
 
-def examples_table(found: RecordsRisk) -> AnswerTable:
+def examples_table(records_risk: RecordsRisk) -> AnswerTable:
     """Return one person for each prior: the counts, those drawn, and what they tell."""
     rows = [
         (
-            one.prior,
-            one.record,
-            *one.areas,
-            one.siblings,
-            *one.counts,
-            *one.noisy,
-            one.alone,
-            one.posterior,
-            one.above,
-            [[count, chance] for count, chance in one.group],
-            [[cell, count] for cell, count in one.cells],
+            example.prior,
+            example.record,
+            *example.areas,
+            example.siblings,
+            *example.counts,
+            *example.noisy,
+            example.alone,
+            example.posterior,
+            example.above,
+            [[count, chance] for count, chance in example.group],
+            [[cell, count] for cell, count in example.cells],
         )
-        for one in found.examples
+        for example in records_risk.examples
     ]
     return AnswerTable(_EXAMPLE, tuple(rows))
 
 
-def decisions_table(found: RecordsRisk) -> AnswerTable:
+def decisions_table(records_risk: RecordsRisk) -> AnswerTable:
     """Return from which noisy count of the lowest area on "present" is said, for every release around it."""
     rows = [
-        (one.prior, one.siblings, above, beside, one.thresholds[i, j], one.alone)
-        for one in found.decisions
-        for i, above in enumerate(one.group.tolist())
-        for j, beside in enumerate(one.others.tolist())
+        (decision.prior, decision.siblings, above, beside, decision.thresholds[i, j], decision.alone)
+        for decision in records_risk.decisions
+        for i, above in enumerate(decision.group.tolist())
+        for j, beside in enumerate(decision.others.tolist())
     ]
     return AnswerTable(_DECISIONS, tuple((*row[:4], int(row[4]), row[5]) for row in rows))
 
 
-def decisions_picture(found: RecordsRisk) -> Picture:
+def decisions_picture(records_risk: RecordsRisk) -> Picture:
     """Return all decisions as a map, one panel for each prior."""
-    lowest = level_name(found.levels[-1])
+    lowest = level_name(records_risk.levels[-1])
     panels = []
-    for one in found.decisions[:4]:
-        far = max(abs(int(one.thresholds.min()) - one.alone), abs(int(one.thresholds.max()) - one.alone), 1)
-        ends = (float(one.alone - far), float(one.alone + far))
+    for decision in records_risk.decisions[:4]:
+        far = max(
+            abs(int(decision.thresholds.min()) - decision.alone),
+            abs(int(decision.thresholds.max()) - decision.alone),
+            1,
+        )
+        ends = (float(decision.alone - far), float(decision.alone + far))
         cells = Cells(
-            tuple(tuple(map(float, row)) for row in one.thresholds.T.tolist()),
+            tuple(tuple(map(float, row)) for row in decision.thresholds.T.tolist()),
             (),
             ends,
-            (float(one.group[0]), float(one.others[0])),
+            (float(decision.group[0]), float(decision.others[0])),
         )
         x = Axis("noisy count above, less known", is_whole=True)
-        y = Axis(f"noisy sum of {count_quantity(one.siblings)} siblings", is_whole=True)
-        panels.append(Panel(x, y, (cells,), f"prior {one.prior}; alone: from {one.alone}"))
+        y = Axis(f"noisy sum of {count_quantity(decision.siblings)} siblings", is_whole=True)
+        panels.append(Panel(x, y, (cells,), f"prior {decision.prior}; alone: from {decision.alone}"))
     return Picture(
         tuple(panels),
         f"As Figure 4: the {lowest} count, less known, from which “present” is said – CONFIDENTIAL",
@@ -97,63 +101,66 @@ def decisions_picture(found: RecordsRisk) -> Picture:
     )
 
 
-def example_parts(found: RecordsRisk) -> Iterator[Part]:
+def example_parts(records_risk: RecordsRisk) -> Iterator[Part]:
     """Say what the release tells about one person, and how often the hierarchy changes a decision."""
-    for one in found.examples[:1]:
+    for example in records_risk.examples[:1]:
         yield ""
-        yield from _person(one)
-    for map_ in found.decisions[:1]:
+        yield from _person(example)
+    for map_ in records_risk.decisions[:1]:
         yield ""
         yield _changes(map_)
 
 
-def _person(one: ExamplePerson) -> Iterator[Part]:
-    here, above = map(level_name, one.levels)
+def _person(example_person: ExamplePerson) -> Iterator[Part]:
+    here, above = map(level_name, example_person.levels)
     yield sentence(
         "One person (record {record}, prior {prior}), as Tables 3 and 6 to 8 of Kazan and Reiter:",
-        record=count_quantity(one.record),
-        prior=one.prior,
+        record=count_quantity(example_person.record),
+        prior=example_person.prior,
     )
     yield AnswerTable(
-        (Column(f"cell in {here} {one.areas[0]}, theirs first", is_text=True), Column("people")),
-        tuple((cell, count_quantity(count)) for cell, count in one.cells[:MOST_CELLS]),
+        (Column(f"cell in {here} {example_person.areas[0]}, theirs first", is_text=True), Column("people")),
+        tuple((cell, count_quantity(count)) for cell, count in example_person.cells[:_MOST_CELLS]),
     )
-    if len(one.cells) > MOST_CELLS:
-        yield f"and {count_quantity(len(one.cells) - MOST_CELLS)} more cells with people in them."
+    if len(example_person.cells) > _MOST_CELLS:
+        yield f"and {count_quantity(len(example_person.cells) - _MOST_CELLS)} more cells with people in them."
     columns = (
         Column("count", "what", is_text=True),
-        Column(f"{here} {one.areas[0]}"),
-        Column(f"{above} {one.areas[1]}"),
-        Column(f"its {count_quantity(one.siblings)} other parts"),
+        Column(f"{here} {example_person.areas[0]}"),
+        Column(f"{above} {example_person.areas[1]}"),
+        Column(f"its {count_quantity(example_person.siblings)} other parts"),
     )
-    rows = (("true", *map(count_quantity, one.counts)), ("drawn", *map(count_quantity, one.noisy)))
+    rows = (
+        ("true", *map(count_quantity, example_person.counts)),
+        ("drawn", *map(count_quantity, example_person.noisy)),
+    )
     yield AnswerTable(columns, rows)
     text = "The chance that they are counted here: {alone} from the {here} count, {both} with the hierarchy"
     told: dict[str, Words] = {
-        "alone": Quantity(one.alone, Style.CHANCE),
-        "both": Quantity(one.posterior, Style.CHANCE),
+        "alone": Quantity(example_person.alone, Style.CHANCE),
+        "both": Quantity(example_person.posterior, Style.CHANCE),
     }
-    if one.above is not None:
+    if example_person.above is not None:
         text += ", {above} with all levels above"
-        told["above"] = Quantity(one.above, Style.CHANCE)
+        told["above"] = Quantity(example_person.above, Style.CHANCE)
     yield sentence(f"{text}.", here=here, **told)
-    shown = sorted(one.group, key=lambda pair: -pair[1])[:8]
+    shown = sorted(example_person.group, key=lambda pair: -pair[1])[:8]
     yield AnswerTable(
-        (Column(f"count of {above} {one.areas[1]}"), Column("posterior")),
+        (Column(f"count of {above} {example_person.areas[1]}"), Column("posterior")),
         tuple((count_quantity(count), Quantity(share, Style.CHANCE)) for count, share in sorted(shown)),
     )
 
 
-def _changes(one: DecisionMap) -> Sentence:
+def _changes(decision_map: DecisionMap) -> Sentence:
     return sentence(
         "Of all releases of someone unique in both areas ({siblings} siblings, prior {prior}) the hierarchy "
         "turns the decision to “present” in {yes}, and to “absent” in {no}, as Figure 4 shows; the picture "
         "has {inside} of them.",
-        siblings=count_quantity(one.siblings),
-        prior=one.prior,
-        yes=_share(one.to_yes),
-        no=_share(one.to_no),
-        inside=Quantity(one.inside, Style.PERCENT, digits=1),
+        siblings=count_quantity(decision_map.siblings),
+        prior=decision_map.prior,
+        yes=_share(decision_map.to_yes),
+        no=_share(decision_map.to_no),
+        inside=Quantity(decision_map.inside, Style.PERCENT, digits=1),
     )
 
 

@@ -29,22 +29,22 @@ def _are(number: int) -> str:
 
 
 @describes(RecordCheck)
-def record_check_answer(found: RecordCheck) -> Answer:
+def record_check_answer(checked: RecordCheck) -> Answer:
     """Say whether records can be counted, all that is wrong with them, and the suggestion if there is one."""
     record: dict[str, object] = {
-        "release": found.release,
-        "records": found.records,
-        "rows": found.rows,
-        "areas": found.areas,
-        "usable": found.usable,
-        "incomplete": found.incomplete,
-        "excess": found.excess,
-        "columns": _column_table(found),
-        "problems": _problem_table(found.problems),
-        "scope": found.scope.document(),
+        "release": checked.release,
+        "records": checked.records,
+        "rows": checked.rows,
+        "areas": checked.areas,
+        "usable": checked.usable,
+        "incomplete": checked.incomplete,
+        "excess": checked.excess,
+        "columns": _column_table(checked),
+        "problems": _problem_table(checked.problems),
+        "scope": checked.scope.document(),
         "suggestion": None,
     }
-    if (suggestion := found.suggestion) is not None:
+    if (suggestion := checked.suggestion) is not None:
         record["suggestion"] = {
             "text": suggestion.text,
             "undecided": suggestion.undecided,
@@ -52,63 +52,63 @@ def record_check_answer(found: RecordCheck) -> Answer:
             "problems": _problem_table(suggestion.problems),
             "scope": None if suggestion.scope is None else suggestion.scope.document(),
         }
-    if shown := _text_table(found).rows:
-        record["texts"] = _text_table(found)
-    many = len(found.problems)
-    verdict = "can be counted" if found.usable else f"{many} kind{'s' * (many != 1)} of problems"
+    if shown := _text_table(checked).rows:
+        record["texts"] = _text_table(checked)
+    many = len(checked.problems)
+    verdict = "can be counted" if checked.usable else f"{many} kind{'s' * (many != 1)} of problems"
     return Answer(
-        f"Records of {found.records}",
+        f"Records of {checked.records}",
         record,
-        tuple(_body(found, is_shown=bool(shown))),
+        tuple(_body(checked, is_shown=bool(shown))),
         (
-            Fact("rows", count_quantity(found.rows), "confidential"),
+            Fact("rows", count_quantity(checked.rows), "confidential"),
             Fact("kinds of problems", count_quantity(many)),
         ),
-        tables={"columns": _column_table(found), "problems": _problem_table(found.problems)},
+        tables={"columns": _column_table(checked), "problems": _problem_table(checked.problems)},
         command="discreet check-records",
-        summary=f"{found.records}: {found.rows} rows for {found.release}, {verdict}",
+        summary=f"{checked.records}: {checked.rows} rows for {checked.release}, {verdict}",
     )
 
 
-def _body(found: RecordCheck, *, is_shown: bool) -> Iterator[Part]:
-    if found.usable:
+def _body(checked: RecordCheck, *, is_shown: bool) -> Iterator[Part]:
+    if checked.usable:
         yield sentence(
-            f"{{records}} can be counted for {{release}}: {{rows}} record{'s' * (found.rows != 1)}{{but}}.",
-            records=found.records,
-            release=found.release,
-            rows=count_quantity(found.rows),
-            but=_partly(found.scope),
+            f"{{records}} can be counted for {{release}}: {{rows}} record{'s' * (checked.rows != 1)}{{but}}.",
+            records=checked.records,
+            release=checked.release,
+            rows=count_quantity(checked.rows),
+            but=_partly(checked.scope),
         )
     else:
-        yield f"{found.records} cannot be counted for {found.release} yet. What is wrong with it:"
-        yield Bullets(tuple(map(_problem_text, found.problems)))
-    if found.columns:
+        yield f"{checked.records} cannot be counted for {checked.release} yet. What is wrong with it:"
+        yield Bullets(tuple(map(_problem_text, checked.problems)))
+    if checked.columns:
         yield ""
-        yield _column_table(found)
-    if found.incomplete:
+        yield _column_table(checked)
+    if checked.incomplete:
         yield sentence(
             "{many} of {rows} records {are} left out because a value is missing, as [input] says.",
-            are=_are(found.incomplete),
-            many=count_quantity(found.incomplete),
-            rows=count_quantity(found.rows),
+            are=_are(checked.incomplete),
+            many=count_quantity(checked.incomplete),
+            rows=count_quantity(checked.rows),
         )
-    if found.excess and found.usable:
+    if checked.excess and checked.usable:
         yield sentence(
             "{many} of {rows} records {are} left out at random, because one person has more than may count.",
-            are=_are(found.excess),
-            many=count_quantity(found.excess),
-            rows=count_quantity(found.rows),
+            are=_are(checked.excess),
+            many=count_quantity(checked.excess),
+            rows=count_quantity(checked.rows),
         )
-    if found.areas is None:
+    if checked.areas is None:
         yield Paragraph("The areas were not checked: that needs a usable table of all areas (--units).")
     if is_shown:
         yield Heading("CONFIDENTIAL: texts of the file that are no values")
-        yield _text_table(found)
-    elif any(one.unknown for one in found.columns):
+        yield _text_table(checked)
+    elif any(column.unknown for column in checked.columns):
         yield Paragraph("Which texts are no values is confidential; --show lists them on a terminal.")
-    if found.suggestion is not None:
-        yield from _suggested(found.suggestion)
-    elif not found.usable:
+    if checked.suggestion is not None:
+        yield from _suggested(checked.suggestion)
+    elif not checked.usable:
         yield Paragraph("--suggest makes an [input] that reads what can be read, and asks for the rest.")
 
 
@@ -154,7 +154,7 @@ def _problem_text(problem: Problem) -> str:
     return f"{problem.text} ({where}{f', column {problem.field}' if problem.field != 'all' else ''})"
 
 
-def _column_table(found: RecordCheck) -> AnswerTable:
+def _column_table(checked: RecordCheck) -> AnswerTable:
     columns = (
         Column("attribute", "name", is_text=True),
         Column("column", "column", is_text=True),
@@ -164,13 +164,13 @@ def _column_table(found: RecordCheck) -> AnswerTable:
     )
     rows = tuple(
         (
-            one.name,
-            one.column,
-            count_quantity(one.missing),
-            count_quantity(one.unknown),
-            count_quantity(one.distinct),
+            column.name,
+            column.column,
+            count_quantity(column.missing),
+            count_quantity(column.unknown),
+            count_quantity(column.distinct),
         )
-        for one in found.columns
+        for column in checked.columns
     )
     return AnswerTable(columns, rows)
 
@@ -183,11 +183,16 @@ def _problem_table(problems: Sequence[Problem]) -> AnswerTable:
         Column("rows", "rows"),
         Column("first ones", "first"),
     )
-    rows = tuple((one.text, one.file, one.field, count_quantity(one.count), one.lines) for one in problems)
+    rows = tuple(
+        (problem.text, problem.file, problem.field, count_quantity(problem.count), problem.lines)
+        for problem in problems
+    )
     return AnswerTable(columns, rows)
 
 
-def _text_table(found: RecordCheck) -> AnswerTable:
+def _text_table(checked: RecordCheck) -> AnswerTable:
     columns = (Column("attribute", "name", is_text=True), Column("text", "text", is_text=True))
-    rows = tuple((one.name, text, count_quantity(many)) for one in found.columns for text, many in one.texts)
+    rows = tuple(
+        (column.name, text, count_quantity(many)) for column in checked.columns for text, many in column.texts
+    )
     return AnswerTable((*columns, Column("rows", "rows")), rows)

@@ -58,7 +58,7 @@ _UNDETERMINED = "not determined"
 
 
 @describes(Regression)
-def regression_answer(found: Regression) -> Answer:
+def regression_answer(regression: Regression) -> Answer:
     """Say what the corrected coefficients are, beside the naive ones, and what limits them.
 
     >>> from discreet.estimation import regress
@@ -67,55 +67,59 @@ def regression_answer(found: Regression) -> Answer:
     >>> answer.tables["coefficients"].cells[1]
     ['x', '3.29', '0.13', '2.99', '3.52', '2.98', '90.5 %']
     """
-    coefficients = (*found.slopes, found.intercept)
-    table = AnswerTable(_COLUMNS, tuple(map(_row, (found.intercept, *found.slopes))))
-    names = ", ".join(one.name for one in found.slopes)
-    title = f"{found.y} on {names}: least squares without the noise"
+    coefficients = (*regression.slopes, regression.intercept)
+    table = AnswerTable(_COLUMNS, tuple(map(_row, (regression.intercept, *regression.slopes))))
+    names = ", ".join(slope.name for slope in regression.slopes)
+    title = f"{regression.y} on {names}: least squares without the noise"
     record = {
-        "y": found.y,
-        "x": [one.name for one in found.slopes],
-        "rows": found.rows,
-        "weights": found.weights,
-        "level": found.level,
+        "y": regression.y,
+        "x": [slope.name for slope in regression.slopes],
+        "rows": regression.rows,
+        "weights": regression.weights,
+        "level": regression.level,
         "coverage": "each coefficient by itself",
-        "about": found.about.value,
+        "about": regression.about.value,
         "coefficients": table,
-        "covariance": found.covariance,
-        "residual_variance": found.residual_variance,
-        "largest_leverage": found.leverage,
-        "concerns": [concern.value for concern in found.concerns],
+        "covariance": regression.covariance,
+        "residual_variance": regression.residual_variance,
+        "largest_leverage": regression.leverage,
+        "concerns": [concern.value for concern in regression.concerns],
     }
     return Answer(
         title,
         record,
-        tuple(_body(found, title, table)),
+        tuple(_body(regression, title, table)),
         tuple(
-            Fact(f"slope of {one.name}", _sized(one.estimate, one), f"naive: {_sized(one.naive, one)}")
-            for one in coefficients[:-1]
+            Fact(
+                f"slope of {coefficient.name}",
+                _sized(coefficient.estimate, coefficient),
+                f"naive: {_sized(coefficient.naive, coefficient)}",
+            )
+            for coefficient in coefficients[:-1]
         ),
-        tuple(Caution(_CONCERNS[concern]) for concern in found.concerns),
+        tuple(Caution(_CONCERNS[concern]) for concern in regression.concerns),
         {"coefficients": table},
-        summary=_summary(found, names),
+        summary=_summary(regression, names),
     )
 
 
-def _row(one: Coefficient) -> tuple[object, ...]:
-    ends = (_sized(end, one, missing="unbounded") for end in (one.lower, one.upper))
-    if one.estimate is None:
-        ends = (_sized(None, one) for _ in range(2))
+def _row(coefficient: Coefficient) -> tuple[object, ...]:
+    ends = (_sized(end, coefficient, missing="unbounded") for end in (coefficient.lower, coefficient.upper))
+    if coefficient.estimate is None:
+        ends = (_sized(None, coefficient) for _ in range(2))
     return (
-        one.name,
-        _sized(one.estimate, one),
-        _sized(one.error, one),
+        coefficient.name,
+        _sized(coefficient.estimate, coefficient),
+        _sized(coefficient.error, coefficient),
         *ends,
-        _sized(one.naive, one),
-        Quantity(one.reliability, Style.PERCENT, digits=1, missing=""),
-        one.strength if one.strength is None or math.isfinite(one.strength) else None,
+        _sized(coefficient.naive, coefficient),
+        Quantity(coefficient.reliability, Style.PERCENT, digits=1, missing=""),
+        coefficient.strength if coefficient.strength is None or math.isfinite(coefficient.strength) else None,
     )
 
 
-def _sized(value: float | None, one: Coefficient, *, missing: str = _UNDETERMINED) -> Quantity:
-    return with_error(value, one.error, missing=missing)
+def _sized(value: float | None, coefficient: Coefficient, *, missing: str = _UNDETERMINED) -> Quantity:
+    return with_error(value, coefficient.error, missing=missing)
 
 
 def with_error(value: float | None, error: float | None, *, missing: str) -> Quantity:
@@ -132,70 +136,72 @@ def with_error(value: float | None, error: float | None, *, missing: str) -> Qua
     return Quantity(value, Style.COUNT, digits=max(places, 0), missing=missing)
 
 
-def _body(found: Regression, title: str, table: AnswerTable) -> Iterator[Part]:
+def _body(regression: Regression, title: str, table: AnswerTable) -> Iterator[Part]:
     yield Paragraph(title)
     yield Paragraph(
         sentence(
             "{rows} rows{weighted}. {intervals} They are about {about}.",
-            rows=Quantity(found.rows, Style.COUNT),
-            weighted=f", weighted by {found.weights}" if found.weights else "",
-            intervals=_coverage(found),
-            about=_ABOUT[found.about],
+            rows=Quantity(regression.rows, Style.COUNT),
+            weighted=f", weighted by {regression.weights}" if regression.weights else "",
+            intervals=_coverage(regression),
+            about=_ABOUT[regression.about],
         )
     )
     yield table
-    if found.residual_variance is not None and found.about is About.MODEL:
-        spread = Quantity(math.sqrt(max(found.residual_variance, 0.0)), Style.MARGIN)
+    if regression.residual_variance is not None and regression.about is About.MODEL:
+        spread = Quantity(math.sqrt(max(regression.residual_variance, 0.0)), Style.MARGIN)
         yield (
             sentence("Beyond the noise, rows deviate from the line by {spread} (std. dev.).", spread=spread)
-            if found.residual_variance > 0
+            if regression.residual_variance > 0
             else "Beyond the noise, rows do not deviate from the line."
         )
 
 
-def _coverage(found: Regression) -> Sentence:
+def _coverage(regression: Regression) -> Sentence:
     """Say how often intervals cover, and that each does so by itself, if there are several."""
-    bounded = [one for one in (*found.slopes, found.intercept) if one.lower is not None]
+    bounded = [slope for slope in (*regression.slopes, regression.intercept) if slope.lower is not None]
     text = (
         "Intervals cover {level} of the time."
         if len(bounded) < 2
         else ("Intervals cover {level} of the time, each by itself.")
     )
-    return sentence(text, level=_level(found))
+    return sentence(text, level=_level(regression))
 
 
-def _level(found: Regression) -> Quantity:
-    return Quantity(100 * found.level, Style.BRIEF, unit="%")
+def _level(regression: Regression) -> Quantity:
+    return Quantity(100 * regression.level, Style.BRIEF, unit="%")
 
 
-def _summary(found: Regression, names: str) -> Sentence:
+def _summary(regression: Regression, names: str) -> Sentence:
     parts = []
-    for one in found.slopes:
-        label = "slope" if len(found.slopes) == 1 else one.name
+    for slope in regression.slopes:
+        label = "slope" if len(regression.slopes) == 1 else slope.name
         interval: Sentence | str = "no bounded interval"
-        if one.lower is not None and one.upper is not None:
+        if slope.lower is not None and slope.upper is not None:
             interval = sentence(
                 "{level} interval {lower} to {upper}",
-                level=_level(found),
-                lower=_sized(one.lower, one),
-                upper=_sized(one.upper, one),
+                level=_level(regression),
+                lower=_sized(slope.lower, slope),
+                upper=_sized(slope.upper, slope),
             )
         parts.append(
             sentence(
                 "{label} {slope} ({interval}; naive {naive})",
                 label=label,
-                slope=_sized(one.estimate, one),
+                slope=_sized(slope.estimate, slope),
                 interval=interval,
-                naive=_sized(one.naive, one),
+                naive=_sized(slope.naive, slope),
             )
         )
     joined = Sentence(
-        tuple(piece for place, part in enumerate(parts) for piece in ((", ",) if place else ()) + part.parts)
+        tuple(
+            piece for number, part in enumerate(parts) for piece in ((", ",) if number else ()) + part.parts
+        )
     )
     return sentence(
         "{y} on {names}, {rows} rows: {slopes}",
-        y=found.y,
+        y=regression.y,
         names=names,
-        rows=Quantity(found.rows, Style.COUNT),
+        rows=Quantity(regression.rows, Style.COUNT),
         slopes=joined,
     )

@@ -54,20 +54,20 @@ def release_answer(release: Release) -> Answer:
     command = f"discreet show {release.name}"
     return Answer(
         heading(release),
-        release_record(release),
+        _release_record(release),
         tuple(_body(release)),
-        tables={"noise": noise_by_query(release)},
+        tables={"noise": _noise_by_query(release)},
         command=command,
         summary=_release_summary(release),
         figures={} if rho_total(release) is None else {"budget": partial(_budget_picture, release)},
     )
 
 
-def noise_by_query(release: Release) -> AnswerTable:
+def _noise_by_query(release: Release) -> AnswerTable:
     """Return the noise of every query, a row each, for machines.
 
     >>> from discreet.budget import load
-    >>> row = noise_by_query(load("dhc-2022-08-25")).objects[10]
+    >>> row = _noise_by_query(load("dhc-2022-08-25")).objects[10]
     >>> row["level"], row["query"], row["variance_exact"]
     ('State', 'query 1', '50000/10001')
     """
@@ -317,11 +317,11 @@ def preset_record(release: Release) -> dict[str, object]:
     }
 
 
-def release_record(release: Release) -> dict[str, object]:
+def _release_record(release: Release) -> dict[str, object]:
     """Return all of a release for machines: exact numbers as texts, with the floats beside them.
 
     >>> from discreet.budget import load
-    >>> level = release_record(load("dhc-2022-08-25"))["levels"][1]
+    >>> level = _release_record(load("dhc-2022-08-25"))["levels"][1]
     >>> level["name"], level["queries"][0]["variance_exact"]
     ('State', '50000/10001')
     """

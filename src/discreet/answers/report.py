@@ -75,7 +75,7 @@ from discreet.numbers import DIGITS, Interval, exact_text
 
 
 @describes(Facts)
-def report_answer(found: Facts, *, written: Sequence[str] = ()) -> Answer:
+def report_answer(page: Facts, *, written: Sequence[str] = ()) -> Answer:
     """Say the headline of a report, and into which files it was written.
 
     >>> from discreet.budget import load
@@ -84,8 +84,8 @@ def report_answer(found: Facts, *, written: Sequence[str] = ()) -> Answer:
     dhc-2022-08-25: epsilon 20.3247 (exact) at delta 1e-10; the best guess is right at most 91.17 times in \
 100 (not certified).
     """
-    row, guess, account = found.headline, found.guess, found.account
-    epsilon, delta = Claimed.by(found.account.claim, row.epsilon), Quantity(row.delta, Style.GIVEN)
+    row, guess, account = page.headline, page.guess, page.account
+    epsilon, delta = Claimed.by(page.account.claim, row.epsilon), Quantity(row.delta, Style.GIVEN)
     record: dict[str, object] = {
         "release": account.name,
         "neighbours": account.neighbours,
@@ -94,31 +94,31 @@ def report_answer(found: Facts, *, written: Sequence[str] = ()) -> Answer:
         "epsilon": epsilon,
         "zcdp_epsilon": Quantity(row.zcdp),
         "worst": row.worst,
-        "prior": str(found.prior),
+        "prior": str(page.prior),
         "accuracy": guess.accuracy,
-        "reduction": None if found.calibration is None else found.calibration.reduction,
-        "certified": found.certified,
+        "reduction": None if page.calibration is None else page.calibration.reduction,
+        "certified": page.certified,
     }
     for name, box, digits in (("", row.certified, None), ("accuracy_", guess.certified, RISK_DIGITS)):
         if box is not None:
             lower, upper = map(Decimal, Quantity(box, digits=digits).ends)
             record |= {f"{name}lower": lower, f"{name}upper": upper}
-    right = f"{'at most ' if found.risk.is_bound else ''}{times_right(guess)}"
+    right = f"{'at most ' if page.risk.is_bound else ''}{times_right(guess)}"
     said = sentence(
         "{name}: epsilon {epsilon} at delta {delta}; the best guess is right {right}{proof}.",
         name=account.name,
         epsilon=epsilon.claimed,
         delta=delta,
         right=right,
-        proof="" if found.certified else " (not certified)",
+        proof="" if page.certified else " (not certified)",
     )
     body: tuple[Part, ...] = (said, f"Written: {', '.join(written)}") if written else (said,)
     facts = (
         Fact(f"epsilon at delta {delta}", epsilon, epsilon.kind.value),
-        Fact("best guess right", right, f"prior {found.prior}"),
+        Fact("best guess right", right, f"prior {page.prior}"),
     )
     return Answer(
-        heading(found.release),
+        heading(page.release),
         record | ({"files": list(written)} if written else {}),
         body,
         facts,
@@ -127,7 +127,7 @@ def report_answer(found: Facts, *, written: Sequence[str] = ()) -> Answer:
     )
 
 
-def report_sections(found: Facts, *, before: Facts | None = None) -> dict[str, Answer]:
+def report_sections(facts: Facts, *, before: Facts | None = None) -> dict[str, Answer]:
     """Return the sections of a report by the names that links know them under, in order.
 
     >>> from discreet.budget import load
@@ -135,29 +135,29 @@ def report_sections(found: Facts, *, before: Facts | None = None) -> dict[str, A
     >>> list(report_sections(gather(load("dhc-2022-08-25"), certify=False, savings=False)))[:3]
     ['decision', 'parameters', 'curves']
     """
-    saved, proof = found.calibration, None
+    saved, proof = facts.calibration, None
     if saved is not None and saved.proof is not None:
-        proof = proof_words(found.costs, saved.proof, "δ", 8)
+        proof = proof_words(facts.costs, saved.proof, "δ", 8)
     return {
-        "decision": _decision(found),
-        **({} if before is None else {"changes": changes_section(found, before)}),
-        "parameters": parameters_section(found.release),
-        "curves": _curves(found, before),
-        "risk": _risk(found),
-        "accuracy": margins_section(found.release, found.estimates),
+        "decision": _decision(facts),
+        **({} if before is None else {"changes": changes_section(facts, before)}),
+        "parameters": parameters_section(facts.release),
+        "curves": _curves(facts, before),
+        "risk": _risk(facts),
+        "accuracy": margins_section(facts.release, facts.estimates),
         **(
-            {"savings": savings_section(saved, unsaved=found.unsaved, proof=proof)}
-            if saved is not None or found.unsaved
+            {"savings": savings_section(saved, unsaved=facts.unsaved, proof=proof)}
+            if saved is not None or facts.unsaved
             else {}
         ),
-        "limits": _limits(found),
-        "method": _method(found, before),
+        "limits": _limits(facts),
+        "method": _method(facts, before),
         "glossary": glossary_section(),
-        "file": _files(found, before),
+        "file": _files(facts, before),
     }
 
 
-def report_subject(found: Facts) -> Sentence:
+def report_subject(facts: Facts) -> Sentence:
     """Say in one line what a report is about: the release, neighbours, prior and what is claimed.
 
     >>> from discreet.budget import load
@@ -165,39 +165,39 @@ def report_subject(found: Facts) -> Sentence:
     >>> print(report_subject(gather(load("dhc-2022-08-25"), certify=False, savings=False)))
     dhc-2022-08-25 · one person added or removed (unbounded neighbours) · prior 1/2 · exact · not certified
     """
-    account = found.account
+    account = facts.account
     return sentence(
         "{name} · {who} ({which} neighbours) · prior {prior} · {kind} · {certified}",
-        name=marked(marked(found.release.name, "name"), "code"),
+        name=marked(marked(facts.release.name, "name"), "code"),
         who=relation(account.neighbours, account.unit, account.people),
         which=account.neighbours,
-        prior=str(found.prior),
-        kind=found.kind.value,
-        certified="certified" if found.certified else "not certified",
+        prior=str(facts.prior),
+        kind=facts.kind.value,
+        certified="certified" if facts.certified else "not certified",
     )
 
 
 # -- the decision ------------------------------------------------------------------------------------------
 
 
-def _decision(found: Facts) -> Answer:
-    facts = tuple(_facts(found))
-    body: list[Part] = [Paragraph(_headline(found), role="headline")]
-    if found.kind is not NumberKind.EXACT:
-        reasons = [marked(reason, "name") for reason in found.account.claim.reasons]
-        kind = marked(f"{found.kind.value.capitalize()}.", "strong")
-        body.append(Paragraph(joined_words([kind, found.kind.sentence, *reasons]), role="warning"))
+def _decision(page: Facts) -> Answer:
+    facts = tuple(_facts(page))
+    body: list[Part] = [Paragraph(_headline(page), role="headline")]
+    if page.kind is not NumberKind.EXACT:
+        reasons = [marked(reason, "name") for reason in page.account.claim.reasons]
+        kind = marked(f"{page.kind.value.capitalize()}.", "strong")
+        body.append(Paragraph(joined_words([kind, page.kind.sentence, *reasons]), role="warning"))
     slack = "The usual conversion cannot tell."
-    if not isfinite(found.headline.zcdp):
+    if not isfinite(page.headline.zcdp):
         slack = "zCDP, zero-concentrated differential privacy, is for losses that are finite."
-    elif found.headline.epsilon > 0:
+    elif page.headline.epsilon > 0:
         slack = (
             "The difference is neither privacy gained nor privacy lost: the conversion is simply looser. "
             "zCDP is zero-concentrated differential privacy."
         )
-    body += [Cards(facts), joined_words([cost_sentence(found.costs, found.headline), slack])]
-    if not found.certified:
-        why = f" Proofs cannot be had here: {found.unproved.rstrip('.')}." if found.unproved else ""
+    body += [Cards(facts), joined_words([cost_sentence(page.costs, page.headline), slack])]
+    if not page.certified:
+        why = f" Proofs cannot be had here: {page.unproved.rstrip('.')}." if page.unproved else ""
         unproved = (
             f"This page was made without proofs.{why} Its numbers are floating-point results, good for "
             "discussion; a promise needs the proof."
@@ -206,30 +206,29 @@ def _decision(found: Facts) -> Answer:
     return Answer("The decision", body=tuple(body), facts=facts)
 
 
-def _headline(found: Facts) -> Sentence:
-    account, kind = found.account, found.kind
-    one, this = account.people == 1, _target(found)
-    question = (
-        f"which of two possible {'records' if one else 'sets of records'} {this} {'has' if one else 'have'}"
-    )
+def _headline(facts: Facts) -> Sentence:
+    account, kind = facts.account, facts.kind
+    single, this = account.people == 1, _target(facts)
+    records, has = ("records", "has") if single else ("sets of records", "have")
+    question = f"which of two possible {records} {this} {has}"
     if account.neighbours == "unbounded":
-        question = f"whether {this} {'is' if one else 'are'} in the data at all"
-    bound = found.risk.is_bound
+        question = f"whether {this} {'is' if single else 'are'} in the data at all"
+    bound = facts.risk.is_bound
     return sentence(
         "{start}. Someone who knows all other records, asks {question} and {odds} will be right "
         "{most}{times}{end}",
-        start=_cost_of_all(found),
+        start=_cost_of_all(facts),
         question=question,
-        odds=_odds(found),
+        odds=_odds(facts),
         most="at most " if bound else "",
-        times=marked(times_right(found.guess), "strong"),
+        times=marked(times_right(facts.guess), "strong"),
         end=", whatever method they use." if bound else f" ({kind.value}).",
     )
 
 
-def _cost_of_all(found: Facts) -> Sentence:
+def _cost_of_all(facts: Facts) -> Sentence:
     """Say what everything together costs; that no epsilon holds where losses may be infinite."""
-    account, kind, row = found.account, found.kind, found.headline
+    account, kind, row = facts.account, facts.kind, facts.headline
     about: dict[str, str | Quantity] = {"who": records(account.unit, account.people)}
     about["delta"] = Quantity(row.delta, Style.GIVEN)
     if not isfinite(row.epsilon):
@@ -244,7 +243,7 @@ def _cost_of_all(found: Facts) -> Sentence:
         NumberKind.AT_MOST: ("an epsilon of {epsilon}", "at most {epsilon}"),
     }
     outer, inner = texts.get(kind, (f"an epsilon of {{epsilon}} ({kind.value})", "{epsilon}"))
-    epsilon = marked(sentence(inner, epsilon=Claimed.by(found.account.claim, row.epsilon)), "strong")
+    epsilon = marked(sentence(inner, epsilon=Claimed.by(facts.account.claim, row.epsilon)), "strong")
     return sentence(
         "Everything in this release together costs {who} {costs} at delta {delta}",
         costs=sentence(outer, epsilon=epsilon),
@@ -252,24 +251,24 @@ def _cost_of_all(found: Facts) -> Sentence:
     )
 
 
-def _target(found: Facts) -> str:
-    unit, people = found.account.unit, found.account.people
+def _target(facts: Facts) -> str:
+    unit, people = facts.account.unit, facts.account.people
     return f"this {unit}" if people == 1 else f"these {records(unit, people)}"
 
 
-def _odds(found: Facts) -> str:
-    if found.prior * 2 == 1:
+def _odds(facts: Facts) -> str:
+    if facts.prior * 2 == 1:
         return "considers both answers equally likely"
-    return f"gives one of the two answers {chance_words(found.prior)}"
+    return f"gives one of the two answers {chance_words(facts.prior)}"
 
 
-def _unaided(found: Facts, unit: str = "") -> Quantity:
+def _unaided(facts: Facts, unit: str = "") -> Quantity:
     """How often the best guess is right with nothing published."""
-    return Quantity(max(found.prior, 1 - found.prior), Style.HUNDRED, unit=unit)
+    return Quantity(max(facts.prior, 1 - facts.prior), Style.HUNDRED, unit=unit)
 
 
-def _facts(found: Facts) -> Iterator[Fact]:
-    row, kind, bound = found.headline, found.kind, found.risk.is_bound
+def _facts(facts: Facts) -> Iterator[Fact]:
+    row, kind, bound = facts.headline, facts.kind, facts.risk.is_bound
     before, after = kind.column("#").split("#")
     label = sentence(
         "{before}{term}{after}, delta {delta}",
@@ -282,28 +281,28 @@ def _facts(found: Facts) -> Iterator[Fact]:
     if row.certified is not None and bound:
         most = Quantity(row.certified.upper, Style.GIVEN, Rounding.UP)
         note = sentence("Safe to promise: {most}", most=most)
-    yield Fact(label, Claimed.by(found.account.claim, row.epsilon), note, _proof(found, row.certified, "ε"))
+    yield Fact(label, Claimed.by(facts.account.claim, row.epsilon), note, _proof(facts, row.certified, "ε"))
     yield Fact(
         "Best guess of any adversary" if bound else f"Best guess, {kind.value}",
-        right_percent(found.guess, unit="%"),
-        sentence("Without the release: {unaided}", unaided=_unaided(found, "%")),
-        _proof(found, found.guess.certified, "chance", RISK_DIGITS),
+        right_percent(facts.guess, unit="%"),
+        sentence("Without the release: {unaided}", unaided=_unaided(facts, "%")),
+        _proof(facts, facts.guess.certified, "chance", RISK_DIGITS),
     )
-    saved = found.calibration
+    saved = facts.calibration
     if saved is not None and saved.factor is not None:
         promise = Quantity(float(saved.epsilon or 0))
         yield Fact(
             "Variance that could be saved",
             Quantity(saved.reduction or 0.0, Style.PERCENT),
             sentence("And still keep epsilon {epsilon}, what zCDP states", epsilon=promise),
-            _proof(found, saved.proof, "δ", 8),
+            _proof(facts, saved.proof, "δ", 8),
         )
 
 
-def _proof(found: Facts, box: Interval | None, name: str, digits: int | None = None) -> Sentence:
+def _proof(facts: Facts, box: Interval | None, name: str, digits: int | None = None) -> Sentence:
     if box is None:
         return joined_words([marked("Not certified", "quiet")])
-    return joined_words([marked("Certified: ", "quiet"), proof_words(found.costs, box, name, digits)], "")
+    return joined_words([marked("Certified: ", "quiet"), proof_words(facts.costs, box, name, digits)], "")
 
 
 # -- the curves --------------------------------------------------------------------------------------------
@@ -311,15 +310,15 @@ def _proof(found: Facts, box: Interval | None, name: str, digits: int | None = N
 _PANELS = ("profile", "tradeoff")
 
 
-def _curves(found: Facts, before: Facts | None) -> Answer:
-    account, row = found.account, found.headline
+def _curves(facts: Facts, before: Facts | None) -> Answer:
+    account, row = facts.account, facts.headline
     read = (
         "In the first figure lower is better: it shows the delta needed at each epsilon. In the second, "
         "higher is better: an adversary who accepts few false alarms must miss many true cases. The straight "
         "line from corner to corner would be perfect privacy."
     )
-    body: list[Part] = [read, *_illustrations(found, before), report_table(found.costs, found.gaussian)]
-    figures = {name: partial(_panel, found, before, place) for place, name in enumerate(_PANELS)}
+    body: list[Part] = [read, *_illustrations(facts, before), report_table(facts.costs, facts.gaussian)]
+    figures = {name: partial(_panel, facts, before, number) for number, name in enumerate(_PANELS)}
     if account.pairs > 1:
         said = sentence(
             "{compared}. At delta {delta} the worst {which} is {worst}; the numbers above hold for the worst "
@@ -329,28 +328,28 @@ def _curves(found: Facts, before: Facts | None) -> Answer:
             which="path" if account.neighbours == "unbounded" else "pair",
             worst=case_text(row.worst),
         )
-        paths = sorted({path for one in found.rows for path in one.paths})
-        named = [(path, marked(path_text(found.release, path), "name")) for path in paths]
+        paths = sorted({path for point in facts.rows for path in point.paths})
+        named = [(path, marked(path_text(facts.release, path), "name")) for path in paths]
         items = [sentence("Path {path}: {levels}", path=str(path), levels=levels) for path, levels in named]
         body += [said, Bullets(tuple(items), "plain")]
     return Answer("How much privacy is lost", body=tuple(body), figures=figures)
 
 
-def _panel(found: Facts, before: Facts | None, place: int) -> Picture:
+def _panel(facts: Facts, before: Facts | None, number: int) -> Picture:
     """One of the two pictures: the privacy profile or the trade-off curve."""
     both = decision_picture(
-        found.drawn,
-        found.gaussian,
-        at=(found.headline.epsilon, found.headline.delta),
+        facts.drawn,
+        facts.gaussian,
+        at=(facts.headline.epsilon, facts.headline.delta),
         before=None if before is None else before.drawn,
     )
-    return Picture((replace(both.panels[place], title=""),), size=(5.2, 4.2))
+    return Picture((replace(both.panels[number], title=""),), size=(5.2, 4.2))
 
 
-def _illustrations(found: Facts, before: Facts | None) -> Iterator[Illustration]:
-    row, miss = found.headline, found.accuser
+def _illustrations(facts: Facts, before: Facts | None) -> Iterator[Illustration]:
+    row, miss = facts.headline, facts.accuser
     profile, tradeoff = _PANELS
-    high = max(float(one.drawn.profile.epsilon[-1]) for one in (found, before) if one is not None)
+    high = max(float(each.drawn.profile.epsilon[-1]) for each in (facts, before) if each is not None)
     was = ""
     if before is not None:
         was = f" Before, it was at {Claimed.by(before.account.claim, before.headline.epsilon).claimed}."
@@ -362,7 +361,7 @@ def _illustrations(found: Facts, before: Facts | None) -> Iterator[Illustration]
             "fall. At delta {delta} the curve of this release is at epsilon {epsilon}{zcdp}.{was}",
             high=Quantity(high, digits=3),
             delta=Quantity(row.delta, Style.GIVEN),
-            epsilon=Claimed.by(found.account.claim, row.epsilon).claimed,
+            epsilon=Claimed.by(facts.account.claim, row.epsilon).claimed,
             zcdp=sentence(" and the zCDP bound at {zcdp}", zcdp=Quantity(row.zcdp))
             if isfinite(row.zcdp)
             else "",
@@ -389,31 +388,31 @@ def _illustrations(found: Facts, before: Facts | None) -> Iterator[Illustration]
 # -- risk --------------------------------------------------------------------------------------------------
 
 
-def _risk(found: Facts) -> Answer:
+def _risk(facts: Facts) -> Answer:
     averages = joined_words(
         [
             "These are averages over the noise.",
-            luck_sentence(found.risk),
+            luck_sentence(facts.risk),
             "The sentences describe what the release adds: what follows from everyone else’s records is not "
             "counted as a loss. They leave out records that change together with this one (a household that "
             "moves) and anything published without noise. Each row is a level of the main path; levels "
             "merged there share a row.",
         ]
     )
-    whole = found.everything
-    body: list[Part] = [Bullets(tuple(_adversaries(found)), "adversaries"), averages]
-    body += [*_accusing_curves(), _guesses(found)]
+    whole = facts.everything
+    body: list[Part] = [Bullets(tuple(_adversaries(facts)), "adversaries"), averages]
+    body += [*_accusing_curves(), _guesses(facts)]
     if whole.attributes:
         body += [attribute_words(whole), replace(attribute_table(whole), title="What about one attribute?")]
-    body.append(_accusers(found))
-    figures = {name: partial(_accusing_panel, found, name) for name in ("found", "right")}
+    body.append(_accusers(facts))
+    figures = {name: partial(_accusing_panel, facts, name) for name in ("found", "right")}
     return Answer("Risk in plain words", body=tuple(body), figures=figures)
 
 
-def _accusing_panel(found: Facts, name: str) -> Picture:
+def _accusing_panel(facts: Facts, name: str) -> Picture:
     """Targets found, or the share of those accused who are there, against the rate of wrong accusations."""
-    priors = found.everything.profile.priors
-    panel = detection_panel(found.curve) if name == "found" else predictive_panel(found.curve, priors)
+    priors = facts.everything.profile.priors
+    panel = detection_panel(facts.curve) if name == "found" else predictive_panel(facts.curve, priors)
     return Picture((replace(panel, title=""),), size=(5.2, 4.2))
 
 
@@ -438,21 +437,21 @@ def _accusing_curves() -> Iterator[Illustration]:
     )
 
 
-def _adversaries(found: Facts) -> Iterator[Sentence]:
-    account, risk = found.account, found.risk
+def _adversaries(facts: Facts) -> Iterator[Sentence]:
+    account, risk = facts.account, facts.risk
     unaided = sentence(
-        "Without the release the best guess is right {unaided} times in 100.", unaided=_unaided(found)
+        "Without the release the best guess is right {unaided} times in 100.", unaided=_unaided(facts)
     )
     yield _item("Someone who sees everything.", right_sentence(risk), unaided)
     yield _item("How sure they become.", belief_sentence(risk))
-    if found.guess.baseline >= LOPSIDED:
+    if facts.guess.baseline >= LOPSIDED:
         yield _item("Whom they would name.", naming_sentence(risk))
-    said = (accusing_sentence(found.everything), guess_sentence(found.everything))
-    for name, one in zip(("Where targets are rare.", "What they would guess."), said, strict=True):
-        if one is not None:
-            yield _item(name, one)
-    if found.categories is not None:
-        yield _item("Which category is theirs.", category_sentence(found.categories))
+    said = (accusing_sentence(facts.everything), guess_sentence(facts.everything))
+    for name, text in zip(("Where targets are rare.", "What they would guess."), said, strict=True):
+        if text is not None:
+            yield _item(name, text)
+    if facts.categories is not None:
+        yield _item("Which category is theirs.", category_sentence(facts.categories))
     best = max(risk.one_count, key=lambda row: row.advantage)
     yield _item(
         "Someone who sees one count.",
@@ -460,28 +459,28 @@ def _adversaries(found: Facts) -> Iterator[Sentence]:
             "This adversary knows everyone else who is counted there, asks whether {this} {are}, and {odds}. "
             "The single count that tells most at even odds is at level “{level}”; from it the guess is right "
             "{times}.",
-            this=_target(found),
+            this=_target(facts),
             are="is" if account.people == 1 else "are",
-            odds=_odds(found),
+            odds=_odds(facts),
             level=level_name(best.scope),
             times=times_right(best),
         ),
     )
-    yield _item("Someone who must avoid false accusations.", _accuser(found, found.accuser))
+    yield _item("Someone who must avoid false accusations.", _accuser(facts, facts.accuser))
 
 
 def _item(name: str, *said: Words) -> Sentence:
     return joined_words([marked(name, "strong"), *said])
 
 
-def _accuser(found: Facts, miss: Misses) -> Sentence:
+def _accuser(facts: Facts, miss: Misses) -> Sentence:
     """Say how often the truth is missed by someone who must not accuse falsely; a bound is rounded down."""
-    least, converted = (Quantity(one, Style.OFTEN, Rounding.DOWN) for one in (miss.exact, miss.zcdp))
+    least, converted = (Quantity(chance, Style.OFTEN, Rounding.DOWN) for chance in (miss.exact, miss.zcdp))
     never = str(Quantity(0.0, Style.OFTEN, Rounding.DOWN))
-    if not found.risk.is_bound:
+    if not facts.risk.is_bound:
         often = Quantity(miss.exact, Style.OFTEN)
         end = sentence(
-            "this adversary misses the truth {often} ({kind}).", often=often, kind=found.kind.value
+            "this adversary misses the truth {often} ({kind}).", often=often, kind=facts.kind.value
         )
     elif str(least) == never:
         end = sentence("this adversary may miss the truth {least}.", least=least)
@@ -495,27 +494,29 @@ def _accuser(found: Facts, miss: Misses) -> Sentence:
     return joined_words([said, sentence("The usual conversion can promise only {often}.", often=converted)])
 
 
-def _guesses(found: Facts) -> AnswerTable:
+def _guesses(facts: Facts) -> AnswerTable:
     columns = (
         Column("who sees only", is_text=True),
         Column("count that tells most at even odds", is_text=True),
         Column("from that count"),
         Column("from all its counts"),
     )
-    pairs: Iterator[tuple[Risk, Risk]] = zip(found.risk.one_count, found.risk.levels, strict=True)
+    pairs: Iterator[tuple[Risk, Risk]] = zip(facts.risk.one_count, facts.risk.levels, strict=True)
     rows = [
         (level_name(count.scope), count.query, right_percent(count), right_percent(level))
         for count, level in pairs
     ]
-    every, right = (marked(one, "strong") for one in ("Everything published", right_percent(found.guess)))
+    every, right = (
+        marked(quantity, "strong") for quantity in ("Everything published", right_percent(facts.guess))
+    )
     title = sentence(
         "How many times in 100 the best guess is right ({unaided} without the release)",
-        unaided=_unaided(found),
+        unaided=_unaided(facts),
     )
     return AnswerTable(columns, (*rows, (every, None, None, right)), str(title))
 
 
-def _accusers(found: Facts) -> AnswerTable:
+def _accusers(facts: Facts) -> AnswerTable:
     columns = (
         Column("false alarms, at most", is_text=True),
         Column("this release"),
@@ -524,11 +525,11 @@ def _accusers(found: Facts) -> AnswerTable:
     rows = tuple(
         (
             Quantity(miss.alpha, Style.OFTEN),
-            *(Quantity(one, Style.PERCENT, Rounding.DOWN) for one in (miss.exact, miss.zcdp)),
+            *(Quantity(chance, Style.PERCENT, Rounding.DOWN) for chance in (miss.exact, miss.zcdp)),
         )
-        for miss in found.misses
+        for miss in facts.misses
     )
-    what = "at least" if found.risk.is_bound else found.kind.value
+    what = "at least" if facts.risk.is_bound else facts.kind.value
     return AnswerTable(columns, rows, f"The two errors of an accuser: the share of true cases missed, {what}")
 
 
@@ -558,8 +559,8 @@ _ASSUMED = {
 }
 
 
-def _limits(found: Facts) -> Answer:
-    release, account = found.release, found.account
+def _limits(facts: Facts) -> Answer:
+    release, account = facts.release, facts.account
     items = [_item(name, text) for name, text in _ASSUMED.items()]
     if has_sums(release):
         items.append(
@@ -579,13 +580,13 @@ def _limits(found: Facts) -> Answer:
     if release.sources:
         body += [
             Heading("Sources"),
-            Bullets(tuple(joined_words([marked(one, "name")]) for one in release.sources)),
+            Bullets(tuple(joined_words([marked(source, "name")]) for source in release.sources)),
         ]
     return Answer("Assumptions and limits", body=tuple(body))
 
 
-def _method(found: Facts, before: Facts | None) -> Answer:
-    is_exact = found.account.case_set.method == "transform"
+def _method(facts: Facts, before: Facts | None) -> Answer:
+    is_exact = facts.account.case_set.method == "transform"
     how = sentence(
         "The privacy loss of all counts together is computed exactly, for every path or pair of paths that a "
         "record may take, {way}; the account is the worst over all of "
@@ -598,10 +599,10 @@ def _method(found: Facts, before: Facts | None) -> Answer:
         error="their relative error is at most 10⁻¹¹"
         if is_exact
         else "digits that are not known are left out, and results are rounded to the safe side",
-        claim=found.kind.sentence,
+        claim=facts.kind.sentence,
     )
     proofs = "No certified intervals were asked for."
-    if found.certified:
+    if facts.certified:
         proofs = (
             "A certified interval comes from ball arithmetic, which tracks every rounding error. Its lower "
             "end holds for the worst case, its upper end for all cases. The chance of being right is 1 − q + "
@@ -611,26 +612,26 @@ def _method(found: Facts, before: Facts | None) -> Answer:
         f"Made by discreet {version('discreet')}. The same inputs and version give this page byte for byte. "
         "It loads nothing from the network and runs no program."
     )
-    commands = Verbatim("\n".join(_commands(found, before)))
+    commands = Verbatim("\n".join(_commands(facts, before)))
     body = (how, proofs, made, "The same numbers from the command line:", commands)
     return Answer("Method and version", body=body)
 
 
-def _commands(found: Facts, before: Facts | None) -> Iterator[str]:
-    release, account = found.release, found.account
+def _commands(facts: Facts, before: Facts | None) -> Iterator[str]:
+    release, account = facts.release, facts.account
     file = _argument(release, "release.toml")
     about = ""
     if account.neighbours != release.neighbours:
         about = f" --neighbours {account.neighbours}"
     people = f" --people {account.people}" if account.people > 1 else ""
-    deltas = "".join(f" --delta {exact_text(delta)}" for delta in found.deltas)
-    certify = " --certify" if found.certified else ""
+    deltas = "".join(f" --delta {exact_text(delta)}" for delta in facts.deltas)
+    certify = " --certify" if facts.certified else ""
     yield f"discreet account {file}{deltas}{about}{people}{certify}"
-    if found.calibration is not None:
-        yield f"discreet calibrate {file} --zcdp --delta {exact_text(found.deltas[0])}{about}"
+    if facts.calibration is not None:
+        yield f"discreet calibrate {file} --zcdp --delta {exact_text(facts.deltas[0])}{about}"
     if account.people == 1:
-        yield f"discreet risk explain {file} --prior {found.prior}{about}"
-    if found.categories is not None:
+        yield f"discreet risk explain {file} --prior {facts.prior}{about}"
+    if facts.categories is not None:
         yield f"discreet risk categories {file}"
     if before is not None:
         old = _argument(before.release, "before.toml")
@@ -643,8 +644,8 @@ def _argument(release: Release, file: str) -> str:
     return shlex.quote(release.name) if is_preset else file
 
 
-def _files(found: Facts, before: Facts | None) -> Answer:
-    both = [("release.toml", found.release)]
+def _files(facts: Facts, before: Facts | None) -> Answer:
+    both = [("release.toml", facts.release)]
     both += [] if before is None else [("before.toml", before.release)]
     files = (Verbatim(release.to_toml(input=False), f"{file}: {release.name}") for file, release in both)
     return Answer(

@@ -100,15 +100,15 @@ def risk_answer(profile: RiskProfile, *, is_held: bool = False) -> Answer:
         facts,
         tables={"risks": _saved(profile)},
         command=command,
-        figures={"levels": partial(levels_picture, profile)},
+        figures={"levels": partial(_levels_picture, profile)},
     )
 
 
-def levels_picture(profile: RiskProfile) -> Picture:
+def _levels_picture(profile: RiskProfile) -> Picture:
     """Return how often the best adversary is right, by level, a panel for each prior.
 
     >>> from discreet.disclosure.profile import risk_profile
-    >>> picture = levels_picture(risk_profile({"block": "0.0992"}, prior=["1/2", "1/10"]))
+    >>> picture = _levels_picture(risk_profile({"block": "0.0992"}, prior=["1/2", "1/10"]))
     >>> [panel.title for panel in picture.panels], picture.title
     (['prior 0.5', 'prior 0.1'], 'rhos: the best any adversary can do')
     """
@@ -123,22 +123,22 @@ def levels_panel(profile: RiskProfile) -> Panel:
     >>> [item.label for item in levels_panel(risk_profile({"block": "0.0992"}, prior="1/2")).items]
     ['all its counts', 'its most precise count', 'everything published', 'nothing published']
     """
-    whole, one, every = profile.overall[0], profile.one_count, profile.levels
+    whole, risks, every = profile.overall[0], profile.one_count, profile.levels
     kinds = (
         ("all its counts", every, Symbol.SQUARE, 0),
-        ("its most precise count", one, Symbol.CIRCLE, QUIET),
+        ("its most precise count", risks, Symbol.CIRCLE, QUIET),
     )
     dots = (
         Dots(
-            tuple((row.accuracy, float(place)) for place, row in enumerate(rows)),
+            tuple((row.accuracy, float(number)) for number, row in enumerate(rows)),
             name,
-            place,
+            kind,
             symbol,
             tuple(str(right_percent(row, unit="%")) for row in rows),
         )
-        for name, rows, symbol, place in kinds
+        for name, rows, symbol, kind in kinds
     )
-    low = min([whole.baseline, *(row.accuracy for row in one)])
+    low = min([whole.baseline, *(row.accuracy for row in risks)])
     high = max([whole.accuracy, *(row.accuracy for row in every)])
     spread = max(0.01, high - low)
     x = Axis(

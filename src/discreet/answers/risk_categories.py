@@ -14,7 +14,7 @@ from discreet.answers.risk import place_words
 from discreet.budget.level_names import level_name
 from discreet.disclosure.category import Categories, CategoryBelief, CategoryGuess
 
-SHOWN = 20
+_SHOWN = 20
 """Cells that a page lists: those of the largest posteriors."""
 
 _GUESSES = (
@@ -45,7 +45,7 @@ _WHY = (
 
 
 @describes(Categories)
-def categories_answer(found: Categories) -> Answer:
+def categories_answer(categories: Categories) -> Answer:
     """Say how often the largest posterior is right, and what given numbers tell.
 
     >>> from discreet.disclosure.category import categories
@@ -53,106 +53,113 @@ def categories_answer(found: Categories) -> Answer:
     >>> print(answer.summary)
     which of 5 cells: the largest posterior is right 31.72 % of the time, without the release 20.00 %
     """
-    guesses, beliefs = _guesses(found), category_table(found.beliefs)
-    groups = category_table(found.group_beliefs, of="group")
+    guesses, beliefs = _guesses(categories), _category_table(categories.beliefs)
+    groups = _category_table(categories.group_beliefs, of="group")
     record = {
-        **({"release": found.release, "query": found.query} if found.release else {}),
-        "adversary": _adversary(found),
-        "cells": found.cells,
-        **({"groups": found.groups} if found.groups else {}),
-        **({"asked": found.asked} if found.asked else {}),
-        **({"totals_of_others": list(found.totals)} if found.totals else {}),
-        "even_priors": found.is_even,
-        "right_without_release": found.unaided,
+        **({"release": categories.release, "query": categories.query} if categories.release else {}),
+        "adversary": _adversary(categories),
+        "cells": categories.cells,
+        **({"groups": categories.groups} if categories.groups else {}),
+        **({"asked": categories.asked} if categories.asked else {}),
+        **({"totals_of_others": list(categories.totals)} if categories.totals else {}),
+        "even_priors": categories.is_even,
+        "right_without_release": categories.unaided,
         "guesses": guesses,
-        "one_cell_adversary": _one_cell(found) + _WHY,
-        **({"named": [one.cell for one in found.named]} if found.beliefs else {}),
-        **({"group_results": groups} if found.group_beliefs else {}),
-        **({"results": beliefs} if found.beliefs else {}),
+        "one_cell_adversary": _one_cell(categories) + _WHY,
+        **(
+            {"named": [category_belief.cell for category_belief in categories.named]}
+            if categories.beliefs
+            else {}
+        ),
+        **({"group_results": groups} if categories.group_beliefs else {}),
+        **({"results": beliefs} if categories.beliefs else {}),
     }
-    tables = {"guesses": guesses} | ({"beliefs": beliefs} if found.beliefs else {})
+    tables = {"guesses": guesses} | ({"beliefs": beliefs} if categories.beliefs else {})
     return Answer(
-        f"Which of {_among(found)}",
+        f"Which of {_among(categories)}",
         record,
-        tuple(_body(found)),
-        tuple(_facts(found)),
-        tables=tables | ({"groups": groups} if found.group_beliefs else {}),
-        command=_command(found),
-        summary=_summary(found),
-        figures={"categories": partial(categories_picture, found)},
+        tuple(_body(categories)),
+        tuple(_facts(categories)),
+        tables=tables | ({"groups": groups} if categories.group_beliefs else {}),
+        command=_command(categories),
+        summary=_summary(categories),
+        figures={"categories": partial(_categories_picture, categories)},
     )
 
 
-def _among(found: Categories) -> str:
+def _among(categories: Categories) -> str:
     """What is sought among: cells, or groups of them."""
-    cells = f"{count_quantity(found.cells)} cells"
-    return f"{count_quantity(found.groups)} groups of {cells}" if found.groups else cells
+    cells = f"{count_quantity(categories.cells)} cells"
+    return f"{count_quantity(categories.groups)} groups of {cells}" if categories.groups else cells
 
 
-def _noun(found: Categories) -> str:
-    return "group" if found.groups else "cell"
+def _noun(categories: Categories) -> str:
+    return "group" if categories.groups else "cell"
 
 
-def _command(found: Categories) -> str:
-    if found.release:
-        named = ["discreet", "risk", "categories", found.release]
-        return shlex.join([*named, *(["--asked", found.asked] if found.asked else [])])
-    return f"discreet risk categories --cells {found.cells}"
+def _command(categories: Categories) -> str:
+    if categories.release:
+        named = ["discreet", "risk", "categories", categories.release]
+        return shlex.join([*named, *(["--asked", categories.asked] if categories.asked else [])])
+    return f"discreet risk categories --cells {categories.cells}"
 
 
-def categories_picture(found: Categories) -> Picture:
+def _categories_picture(categories: Categories) -> Picture:
     """Return the largest posteriors beside their priors, or how often the guess is right.
 
     >>> from discreet.disclosure.category import categories
-    >>> picture = categories_picture(categories(variance=5, noisy=[0, 3, 1], known=[0, 0, 0]))
+    >>> picture = _categories_picture(categories(variance=5, noisy=[0, 3, 1], known=[0, 0, 0]))
     >>> [item.label for item in picture.panels[0].items]
     ['before', 'after the release']
     """
-    if not found.beliefs:
-        names = tuple(_counts(one) for one in found.guesses)
-        rights = Bars(points(range(len(names)), (one.right for one in found.guesses)), "right", 0)
+    if not categories.beliefs:
+        names = tuple(_counts(guess) for guess in categories.guesses)
+        rights = Bars(points(range(len(names)), (guess.right for guess in categories.guesses)), "right", 0)
         y = Axis("the largest posterior is right", low=0.0, written=Notation.PERCENT)
-        return Picture((Panel(Axis(names=names), y, (rights,)),), f"Which of {_among(found)}")
-    top = _largest(found.found_beliefs)
+        return Picture((Panel(Axis(names=names), y, (rights,)),), f"Which of {_among(categories)}")
+    top = _largest(categories.found_beliefs)
     before = Bars(
-        points((x - 0.2 for x in range(len(top))), (one.prior for one in top)), "before", QUIET, 0.4
+        points((x - 0.2 for x in range(len(top))), (category_belief.prior for category_belief in top)),
+        "before",
+        QUIET,
+        0.4,
     )
     after = Bars(
-        points((x + 0.2 for x in range(len(top))), (one.posterior for one in top)),
+        points((x + 0.2 for x in range(len(top))), (category_belief.posterior for category_belief in top)),
         "after the release",
         0,
         0.4,
     )
-    names = tuple(one.cell for one in top)
-    y = Axis(f"belief that the {_noun(found)} is the target's", low=0.0, written=Notation.PERCENT)
-    more = f", the {len(top)} likeliest" if len(top) < found.sought else ""
-    return Picture((Panel(Axis(names=names), y, (before, after)),), f"{_among(found)}{more}")
+    names = tuple(category_belief.cell for category_belief in top)
+    y = Axis(f"belief that the {_noun(categories)} is the target's", low=0.0, written=Notation.PERCENT)
+    more = f", the {len(top)} likeliest" if len(top) < categories.sought else ""
+    return Picture((Panel(Axis(names=names), y, (before, after)),), f"{_among(categories)}{more}")
 
 
-def category_table(beliefs: tuple[CategoryBelief, ...], *, of: str = "cell") -> AnswerTable:
+def _category_table(beliefs: tuple[CategoryBelief, ...], *, of: str = "cell") -> AnswerTable:
     """Return what is believed of each cell, or of each group of cells.
 
     >>> from discreet.disclosure.category import CategoryBelief
-    >>> category_table((CategoryBelief("a", 0.5, 0.1, 0.525, 1.05, 0.525),)).cells
+    >>> _category_table((CategoryBelief("a", 0.5, 0.1, 0.525, 1.05, 0.525),)).cells
     [['a', '0.5000', '0.1', '0.5250', '1.05', '0.5250']]
     """
     columns = (Column(of, of, is_text=True), *_BELIEFS[1:])
-    alone = any(one.alone is not None for one in beliefs)
+    alone = any(belief.alone is not None for belief in beliefs)
     rows = (
         (
-            one.cell,
-            Quantity(one.prior, Style.CHANCE),
-            Quantity(one.evidence, Style.BRIEF, digits=4),
-            Quantity(one.posterior, Style.CHANCE),
-            Quantity(one.ratio, Style.BRIEF, digits=4),
-            *([Quantity(one.alone, Style.CHANCE)] if alone else []),
+            belief.cell,
+            Quantity(belief.prior, Style.CHANCE),
+            Quantity(belief.evidence, Style.BRIEF, digits=4),
+            Quantity(belief.posterior, Style.CHANCE),
+            Quantity(belief.ratio, Style.BRIEF, digits=4),
+            *([Quantity(belief.alone, Style.CHANCE)] if alone else []),
         )
-        for one in beliefs
+        for belief in beliefs
     )
     return AnswerTable(columns if alone else columns[:-1], tuple(rows))
 
 
-def category_sentence(found: Categories) -> Sentence:
+def category_sentence(categories: Categories) -> Sentence:
     """Say how often the right cell of a release is named, from the lowest level and from all.
 
     >>> from discreet.budget import Attributes, Level, Query, Release
@@ -165,9 +172,9 @@ def category_sentence(found: Categories) -> Sentence:
 age the same chance, sees their noisy counts and names the likeliest cell is right 46.52 % of the time, and \
 33.33 % without the release.
     """
-    first, *_, last = [*found.guesses, *found.guesses]
+    first, *_, last = [*categories.guesses, *categories.guesses]
     more = sentence("")
-    if len(found.guesses) > 1:
+    if len(categories.guesses) > 1:
         more = sentence(
             " With the counts of the same cells of {counts}, and everyone else known there too, it is "
             "{right}.",
@@ -179,17 +186,17 @@ age the same chance, sees their noisy counts and names the likeliest cell is rig
         "{cells} of {query} the same chance, sees their noisy counts and names the likeliest {noun} is right "
         "{right} of the time, and {unaided} without the release.{more}",
         area=place_words(first.counts[0]),
-        cells=_among(found),
-        query=found.query,
-        noun=_noun(found),
+        cells=_among(categories),
+        query=categories.query,
+        noun=_noun(categories),
         right=_claimed(first),
-        unaided=_in_percent(found.unaided),
+        unaided=_in_percent(categories.unaided),
         more=more,
     )
 
 
 def _largest(beliefs: tuple[CategoryBelief, ...]) -> tuple[CategoryBelief, ...]:
-    return tuple(sorted(beliefs, key=lambda one: -one.posterior)[:SHOWN])
+    return tuple(sorted(beliefs, key=lambda category_belief: -category_belief.posterior)[:_SHOWN])
 
 
 def _kind(guess: CategoryGuess) -> NumberKind:
@@ -225,156 +232,158 @@ def _counts(guess: CategoryGuess) -> str:
     return f"{names[0]} {'and' if len(names) == 2 else 'up to'} {names[-1]}"
 
 
-def _guesses(found: Categories) -> AnswerTable:
+def _guesses(categories: Categories) -> AnswerTable:
     return AnswerTable(
         _GUESSES,
         tuple(
             (
-                _counts(one),
-                one.counts,
-                one.variances,
-                _claimed(one),
-                Claimed(value=one.right, kind=_kind(one), scope=found.scope),
-                "simulated" if one.draws else _kind(one).value,
-                one.error,
-                one.draws,
-                Quantity(one.right / found.unaided, Style.FACTOR, _kind(one).rounding),
-                _in_percent(one.one_cell),
-                one.one_cell,
+                _counts(guess),
+                guess.counts,
+                guess.variances,
+                _claimed(guess),
+                Claimed(value=guess.right, kind=_kind(guess), scope=categories.scope),
+                "simulated" if guess.draws else _kind(guess).value,
+                guess.error,
+                guess.draws,
+                Quantity(guess.right / categories.unaided, Style.FACTOR, _kind(guess).rounding),
+                _in_percent(guess.one_cell),
+                guess.one_cell,
             )
-            for one in found.guesses
+            for guess in categories.guesses
         ),
     )
 
 
-def _adversary(found: Categories) -> str:
+def _adversary(categories: Categories) -> str:
     who = "someone who knows that the target is in the area,"
-    if found.totals:
-        many = " and ".join(str(count_quantity(one)) for one in found.totals)
-        areas = "in the areas from the smallest up" if len(found.totals) > 1 else "there"
+    if categories.totals:
+        many = " and ".join(str(count_quantity(total)) for total in categories.totals)
+        areas = "in the areas from the smallest up" if len(categories.totals) > 1 else "there"
         who += f" and that {many} others are {areas}, each in some cell with a known chance,"
-    elif found.unsure:
+    elif categories.unsure:
         who += (
-            f" knows everyone else in each cell but up to {count_quantity(found.unsure)} more, "
+            f" knows everyone else in each cell but up to {count_quantity(categories.unsure)} more, "
             "independently from cell to cell,"
         )
     else:
         who += " knows everyone else there,"
-    prior = "gives each cell the same chance" if found.is_even else "has a prior for each cell"
-    return f"{who} {prior}, sees the noisy counts of all cells, and names the likeliest {_noun(found)}"
+    prior = "gives each cell the same chance" if categories.is_even else "has a prior for each cell"
+    return f"{who} {prior}, sees the noisy counts of all cells, and names the likeliest {_noun(categories)}"
 
 
-def _one_cell(found: Categories) -> str:
+def _one_cell(categories: Categories) -> str:
     """What the adversary of the paper does, and how often; it ends with a space."""
     text = (
         "The one-cell adversary of Kazan and Reiter looks at the count of the target's own cell alone, "
         "asks yes or no, and says yes only where the posterior exceeds one half"
     )
-    if not found.guesses:
+    if not categories.guesses:
         return f"{text}. "
-    often = found.guesses[0].one_cell
+    often = categories.guesses[0].one_cell
     return f"{text}: {f'{_in_percent(often)} of the time' if often > 1e-8 else 'practically never'}. "
 
 
-def _summary(found: Categories) -> Sentence:
-    if not found.guesses:
+def _summary(categories: Categories) -> Sentence:
+    if not categories.guesses:
         return sentence(
             "which of {cells}: {named} has the largest posterior, {posterior}",
-            cells=_among(found),
-            named=" or ".join(one.cell for one in found.named[:3]),
-            posterior=Quantity(found.named[0].posterior, Style.CHANCE),
+            cells=_among(categories),
+            named=" or ".join(category_belief.cell for category_belief in categories.named[:3]),
+            posterior=Quantity(categories.named[0].posterior, Style.CHANCE),
         )
     return sentence(
         "which of {cells}: the largest posterior is right {right} of the time, without the release {unaided}",
-        cells=_among(found),
-        right=_claimed(found.guesses[0]),
-        unaided=_in_percent(found.unaided),
+        cells=_among(categories),
+        right=_claimed(categories.guesses[0]),
+        unaided=_in_percent(categories.unaided),
     )
 
 
-def _facts(found: Categories) -> Iterator[Fact]:
-    if found.guesses:
-        yield Fact("right", _right(found.guesses[0]), f"without the release {_in_percent(found.unaided)}")
-    if found.beliefs:
-        best = found.named[0]
+def _facts(categories: Categories) -> Iterator[Fact]:
+    if categories.guesses:
+        yield Fact(
+            "right", _right(categories.guesses[0]), f"without the release {_in_percent(categories.unaided)}"
+        )
+    if categories.beliefs:
+        best = categories.named[0]
         yield Fact("largest posterior", Quantity(best.posterior, Style.CHANCE), best.cell)
 
 
-def _body(found: Categories) -> Iterator[Part]:
-    noun = _noun(found)
-    if found.release:
+def _body(categories: Categories) -> Iterator[Part]:
+    noun = _noun(categories)
+    if categories.release:
         yield sentence(
             "{release}: which of the {cells} of query {query}{asked} is the target's?",
-            release=found.release,
-            cells=_among(found),
-            query=found.query,
-            asked=f", by {found.asked}," if found.asked else "",
+            release=categories.release,
+            cells=_among(categories),
+            query=categories.query,
+            asked=f", by {categories.asked}," if categories.asked else "",
         )
-    yield Paragraph(f"Adversary: {_adversary(found)}.")
+    yield Paragraph(f"Adversary: {_adversary(categories)}.")
     yield ""
-    if found.beliefs:
-        if found.sought > SHOWN:
-            yield f"The {SHOWN} likeliest of {_among(found)}:"
-        beliefs = found.found_beliefs
-        yield category_table(_largest(beliefs) if found.sought > SHOWN else beliefs, of=noun)
+    if categories.beliefs:
+        if categories.sought > _SHOWN:
+            yield f"The {_SHOWN} likeliest of {_among(categories)}:"
+        beliefs = categories.found_beliefs
+        yield _category_table(_largest(beliefs) if categories.sought > _SHOWN else beliefs, of=noun)
         yield ""
-        yield _named_sentence(found)
+        yield _named_sentence(categories)
         yield ""
-    if not found.guesses:
+    if not categories.guesses:
         yield Paragraph(
             "The posteriors are exact. How often the largest is right is not known here: counts of groups of "
             "cells that do not nest, or of too many different ones, make the evidence of different cells "
             "depend on each other."
         )
-        yield Paragraph(_one_cell(found) + _WHY)
+        yield Paragraph(_one_cell(categories) + _WHY)
         return
-    yield _guesses(found)
+    yield _guesses(categories)
     yield ""
-    first = found.guesses[0]
+    first = categories.guesses[0]
     yield sentence(
         "{from_counts}, this adversary names the right {noun} {right} of the time; without the release, "
         "{unaided}.",
         from_counts=f"From the counts of {_counts(first)}"
-        if found.release
+        if categories.release
         else "From such counts, averaged over the noise"
-        if found.beliefs
+        if categories.beliefs
         else "From these counts",
         noun=noun,
         right=_right(first) if _kind(first) is NumberKind.EXACT else _claimed(first),
-        unaided=_in_percent(found.unaided),
+        unaided=_in_percent(categories.unaided),
     )
-    yield from _how_known(found, first)
-    if found.is_asked_counted:
-        yield f"The counts of {found.asked} speak too, at the levels that have them."
-    if len(found.guesses) > 1:
+    yield from _how_known(categories, first)
+    if categories.is_asked_counted:
+        yield f"The counts of {categories.asked} speak too, at the levels that have them."
+    if len(categories.guesses) > 1:
         yield Paragraph(
             "Each further line is for someone who also knows everyone else in the larger area: the evidence "
             "of the levels adds up."
         )
-    if found.release:
+    if categories.release:
         yield Paragraph(
             "The counts of other queries of the release tell more. What everything published tells is "
             "bounded by discreet risk release."
         )
-    yield Paragraph(_one_cell(found) + _WHY)
+    yield Paragraph(_one_cell(categories) + _WHY)
 
 
-def _named_sentence(found: Categories) -> Sentence:
+def _named_sentence(categories: Categories) -> Sentence:
     """Which cell, or group, the numbers drawn make the likeliest."""
-    names = [one.cell for one in found.named[:3]]
-    several = len(found.named) > 1
+    names = [category_belief.cell for category_belief in categories.named[:3]]
+    several = len(categories.named) > 1
     return sentence(
         "From the numbers drawn, this adversary names {names}{more}: a probability of {posterior}{each}, "
         "beforehand {prior}.",
         names=" or ".join(names),
-        more=f" or {count_quantity(len(found.named) - 3)} more" if len(found.named) > 3 else "",
-        posterior=Quantity(found.named[0].posterior, Style.CHANCE),
+        more=f" or {count_quantity(len(categories.named) - 3)} more" if len(categories.named) > 3 else "",
+        posterior=Quantity(categories.named[0].posterior, Style.CHANCE),
         each=" each" if several else "",
-        prior=Quantity(found.named[0].prior, Style.CHANCE),
+        prior=Quantity(categories.named[0].prior, Style.CHANCE),
     )
 
 
-def _how_known(found: Categories, guess: CategoryGuess) -> Iterator[Part]:
+def _how_known(categories: Categories, guess: CategoryGuess) -> Iterator[Part]:
     """What the chance of being right is, where it is not exact."""
     if guess.is_bound:
         yield Paragraph(
@@ -383,7 +392,7 @@ def _how_known(found: Categories, guess: CategoryGuess) -> Iterator[Part]:
             "right."
         )
     elif guess.draws:
-        low, high = max(guess.right - guess.error, found.unaided), guess.right + guess.error
+        low, high = max(guess.right - guess.error, categories.unaided), guess.right + guess.error
         yield Paragraph(
             sentence(
                 "Simulated, {draws} draws of target, others and noise, each with its posterior: between "

@@ -57,7 +57,7 @@ _SAVED = ("prior", "noisy", "variance", "known", "before", "posterior", "ratio",
 
 
 @describes(OneCount)
-def one_count_answer(found: OneCount, *, of_rho: bool = False) -> Answer:
+def one_count_answer(one_count: OneCount, *, of_rho: bool = False) -> Answer:
     """Say what one noisy count tells someone who knows everyone else, or all but some.
 
     `of_rho` says that the noise was stated by its rho.
@@ -68,24 +68,24 @@ def one_count_answer(found: OneCount, *, of_rho: bool = False) -> Answer:
     Choosing the likelier answer, this adversary is right 58.9 times in 100 if the target is present, 58.9 \
 times in 100 if absent, and 58.9 times in 100 averaged over the prior; without the release, 50.0 times in 100.
     """
-    attack, beliefs = found.attack, _beliefs(found)
-    means = [(prior, found.averages(prior)) for prior in found.priors]
+    attack, beliefs = one_count.attack, _beliefs(one_count)
+    means = [(prior, one_count.averages(prior)) for prior in one_count.priors]
     record = {
-        "adversary": one_count_adversary(found),
+        "adversary": _one_count_adversary(one_count),
         "variance": attack.variance,
         "known": int(attack.known),
         "unsure": attack.others.size - 1,
         "nonnegative": attack.nonnegative,
-        "loss": [found.costs.absent, found.costs.present],
+        "loss": [one_count.costs.absent, one_count.costs.present],
         "results": beliefs,
         "averages": [{"prior": prior, **mean} for prior, mean in means],
     }
-    first = found.beliefs[0]
+    first = one_count.beliefs[0]
     facts = (
-        Fact("posterior", _posterior(first.posterior, found.scope), f"prior {first.prior}"),
+        Fact("posterior", _posterior(first.posterior, one_count.scope), f"prior {first.prior}"),
         Fact("ratio", _brief(first.ratio), "posterior over prior"),
     )
-    body = tuple(_one_body(found, beliefs, means, of_rho=of_rho))
+    body = tuple(_one_body(one_count, beliefs, means, of_rho=of_rho))
     return Answer(
         "One count",
         record,
@@ -93,27 +93,27 @@ times in 100 if absent, and 58.9 times in 100 averaged over the prior; without t
         facts,
         tables={"beliefs": beliefs},
         command="discreet risk single",
-        figures={"attack": partial(attack_picture, found)},
+        figures={"attack": partial(_attack_picture, one_count)},
     )
 
 
-def attack_picture(found: OneCount) -> Picture:
+def _attack_picture(one_count: OneCount) -> Picture:
     """Return how likely each published value is, with the target and without, and what is believed then.
 
     >>> from discreet.disclosure.counts import one_count
-    >>> left, right = attack_picture(one_count([1], prior=["1/2"], rho="0.099")).panels
+    >>> left, right = _attack_picture(one_count([1], prior=["1/2"], rho="0.099")).panels
     >>> [item.label for item in left.items[:2]], right.items[0].label
     (['target absent', 'target present'], 'prior 1/2')
     """
-    attack = found.attack
+    attack = one_count.attack
     seen = attack.outcomes(tolerance=1e-3)
     some = slice(None, None, max(1, seen.noisy.size // 500))  # more cannot be told apart
     chances = [points(seen.noisy[some], np.exp(logs[some])) for logs in (seen.log_absent, seen.log_present)]
     noisy = attack.outcomes(tolerance=1e-6).noisy[some]
-    marked = tuple(Rule(float(value)) for value in found.values)
+    marked = tuple(Rule(float(value)) for value in one_count.values)
     beliefs = (
-        Line(points(noisy, np.atleast_1d(attack.posterior(noisy, prior=prior))), f"prior {prior}", place)
-        for place, prior in enumerate(found.priors)
+        Line(points(noisy, np.atleast_1d(attack.posterior(noisy, prior=prior))), f"prior {prior}", number)
+        for number, prior in enumerate(one_count.priors)
     )
     x = Axis(_PUBLISHED)
     without = Dots(chances[0], "target absent", QUIET, has_stems=True)
@@ -164,34 +164,34 @@ def _often(value: float) -> Quantity:
     return Quantity(value, Style.TIMES, digits=1)
 
 
-def _beliefs(found: OneCount) -> AnswerTable:
+def _beliefs(one_count: OneCount) -> AnswerTable:
     return AnswerTable(
         _BELIEFS,
         tuple(
             (
-                count_quantity(one.noisy),
-                one.variance,
-                one.prior,
-                one.known,
-                _posterior(one.posterior, found.scope),
-                _brief(one.ratio),
-                one.log_odds,
-                _DECISIONS[one.decides_present],
-                one.decides_present,
+                count_quantity(belief.noisy),
+                belief.variance,
+                belief.prior,
+                belief.known,
+                _posterior(belief.posterior, one_count.scope),
+                _brief(belief.ratio),
+                belief.log_odds,
+                _DECISIONS[belief.decides_present],
+                belief.decides_present,
             )
-            for one in found.beliefs
+            for belief in one_count.beliefs
         ),
     )
 
 
-def one_count_adversary(found: OneCount) -> str:
+def _one_count_adversary(one_count: OneCount) -> str:
     """Say who the adversary is.
 
     >>> from discreet.disclosure.counts import one_count
-    >>> one_count_adversary(one_count([1], prior=["1/2"], rho="0.099"))
+    >>> _one_count_adversary(one_count([1], prior=["1/2"], rho="0.099"))
     'someone who knows everyone else in the area, 0 of them with the characteristics'
     """
-    count, unsure = count_quantity(int(found.attack.known)), found.attack.others.size - 1
+    count, unsure = count_quantity(int(one_count.attack.known)), one_count.attack.others.size - 1
     if not unsure:
         return f"someone who knows everyone else in the area, {count} of them with the characteristics"
     return (
@@ -201,14 +201,14 @@ def one_count_adversary(found: OneCount) -> str:
 
 
 def _one_body(
-    found: OneCount,
+    one_count: OneCount,
     beliefs: AnswerTable,
     means: Sequence[tuple[Number, Mapping[str, float]]],
     *,
     of_rho: bool,
 ) -> Iterator[Part]:
-    variance = found.attack.variance
-    yield Paragraph(f"Adversary: {one_count_adversary(found)}.")
+    variance = one_count.attack.variance
+    yield Paragraph(f"Adversary: {_one_count_adversary(one_count)}.")
     if of_rho:
         noise = sentence(
             "Noise: discrete Gaussian, variance {variance} = 1/(2 rho), as in the paper; a rho calibrated "
@@ -219,11 +219,15 @@ def _one_body(
     else:
         noise = sentence("Noise: discrete Gaussian, variance {variance}.", variance=_brief(variance, 6))
     yield Paragraph(noise)
-    if found.attack.nonnegative:
+    if one_count.attack.nonnegative:
         yield "A published 0 may stand for any value below it; the numbers allow for that."
     yield ""
     yield beliefs
-    rule = "Choosing the likelier answer" if found.costs == Costs() else "Choosing what costs less on average"
+    rule = (
+        "Choosing the likelier answer"
+        if one_count.costs == Costs()
+        else "Choosing what costs less on average"
+    )
     for prior, mean in means:
         yield ""
         yield sentence(
@@ -238,7 +242,7 @@ def _one_body(
             "{rule}, this adversary is right {present} if the target is present, {absent} if absent, and "
             "{prior} averaged over the prior; without the release, {unaided}.",
             rule=rule,
-            unaided=_often(found.without_release(prior)),
+            unaided=_often(one_count.without_release(prior)),
             **{truth: _often(mean[f"accuracy_given_{truth}"]) for truth in TRUTHS},
         )
 
@@ -247,7 +251,7 @@ def _one_body(
 
 
 @describes(SeveralCounts)
-def several_counts_answer(found: SeveralCounts) -> Answer:
+def several_counts_answer(several_counts: SeveralCounts) -> Answer:
     """Say what several noisy counts of the same person tell, one after another and together.
 
     A ratio beyond all floats is not told to machines.
@@ -258,31 +262,39 @@ def several_counts_answer(found: SeveralCounts) -> Answer:
     After all of them this adversary, with prior 1/2, gives “present” a probability of 0.6341, 1.268 times \
 the prior.
     """
-    each = [(prior, found.steps(prior), found.accuracies(prior)) for prior in found.priors]
-    adversary = f"someone who knows each of the {len(found.noisy)} counts without the target"
+    each = [
+        (prior, several_counts.steps(prior), several_counts.accuracies(prior))
+        for prior in several_counts.priors
+    ]
+    adversary = f"someone who knows each of the {len(several_counts.noisy)} counts without the target"
     parts: list[Part] = [Paragraph(f"Adversary: {adversary}.")]
     results, saved = [], []
     for prior, steps, right in each:
-        last, table = steps[-1], _steps(found, steps)
+        last, table = steps[-1], _steps(several_counts, steps)
         told = {"prior": prior, "posterior": last.posterior, "ratio": last.total_ratio, "steps": table}
         results.append(told | ({"accuracy": right} if right else {}))
         parts += ["", table, *_together(prior, last, len(steps), right)]
         saved += [
             (prior, s.noisy, s.variance, known, s.prior, s.posterior, s.ratio, s.total_ratio)
-            for s, known in zip(steps, found.known, strict=True)
+            for s, known in zip(steps, several_counts.known, strict=True)
         ]
-    record = {"adversary": adversary, "counts": len(found.noisy), "known": found.known, "results": results}
+    record = {
+        "adversary": adversary,
+        "counts": len(several_counts.noisy),
+        "known": several_counts.known,
+        "results": results,
+    }
     tables = {"steps": AnswerTable(tuple(Column(key=key) for key in _SAVED), tuple(saved))}
     first = each[0][1][-1]
     facts = (
-        Fact("posterior", _belief(first.posterior), f"prior {found.priors[0]}"),
+        Fact("posterior", _belief(first.posterior), f"prior {several_counts.priors[0]}"),
         Fact("ratio", _brief(first.total_ratio), "posterior over prior"),
     )
     command = "discreet risk single --together"
     return Answer("Several counts", record, tuple(parts), facts, tables=tables, command=command)
 
 
-def _steps(found: SeveralCounts, steps: Sequence[Step]) -> AnswerTable:
+def _steps(several_counts: SeveralCounts, steps: Sequence[Step]) -> AnswerTable:
     return AnswerTable(
         _STEPS,
         tuple(
@@ -295,7 +307,7 @@ def _steps(found: SeveralCounts, steps: Sequence[Step]) -> AnswerTable:
                 _brief(step.ratio),
                 step.ratio if math.isfinite(step.ratio) else None,
             )
-            for step, known in zip(steps, found.known, strict=True)
+            for step, known in zip(steps, several_counts.known, strict=True)
         ),
     )
 

@@ -44,7 +44,7 @@ from discreet.disclosure.everything import AttributeRisk, Detection, Guess, Whol
 
 
 @describes(WholeRisk)
-def whole_risk_answer(found: WholeRisk) -> Answer:
+def whole_risk_answer(whole: WholeRisk) -> Answer:
     """Say what the best adversary makes of everything published together.
 
     >>> from discreet.budget import load
@@ -53,78 +53,78 @@ def whole_risk_answer(found: WholeRisk) -> Answer:
     >>> answer.objects["detection"][0]["false_positive_rate"], [str(fact.value) for fact in answer.facts[:2]]
     (0.0001, ['99.26 %', '93.98 %'])
     """
-    about = risk_answer(found.profile, is_held=bool(found.exact))
+    about = risk_answer(whole.profile, is_held=bool(whole.exact))
     record = {
         **about.record,
-        "releases": list(found.releases),
-        "people": found.people,
-        "held_exact": [str(one) for one in found.exact],
-        "told_apart_by_exact_counts": found.told_apart,
-        "queries": found.queries,
-        "queries_fixed_by_exact_counts": found.dropped,
-        "detection": detection_table(found.detections),
-        "guessing": guess_table(found.guesses),
-        "attributes": attribute_table(found),
+        "releases": list(whole.releases),
+        "people": whole.people,
+        "held_exact": [str(exact_count) for exact_count in whole.exact],
+        "told_apart_by_exact_counts": whole.told_apart,
+        "queries": whole.queries,
+        "queries_fixed_by_exact_counts": whole.dropped,
+        "detection": detection_table(whole.detections),
+        "guessing": _guess_table(whole.guesses),
+        "attributes": attribute_table(whole),
     }
-    priors = " ".join(f"--prior {prior_text(prior)}" for prior in found.profile.priors)
-    people = f" --people {found.people}" if found.people != 1 else ""
-    exact = f" --held-exact {','.join(map(str, found.exact))}" if found.exact else ""
+    priors = " ".join(f"--prior {prior_text(prior)}" for prior in whole.profile.priors)
+    people = f" --people {whole.people}" if whole.people != 1 else ""
+    exact = f" --held-exact {','.join(map(str, whole.exact))}" if whole.exact else ""
     return Answer(
         about.title,
         record,
-        tuple(_body(found, about)),
-        whole_facts(found),
-        tables={**about.tables, "detection": detection_table(found.detections)},
-        command=f"discreet risk release {' '.join(found.releases)} {priors}{people}{exact}",
-        figures={**about.figures, "risk": partial(risk_picture, found)},
-        cautions=tuple(_cautions(found)),
+        tuple(_body(whole, about)),
+        _whole_facts(whole),
+        tables={**about.tables, "detection": detection_table(whole.detections)},
+        command=f"discreet risk release {' '.join(whole.releases)} {priors}{people}{exact}",
+        figures={**about.figures, "risk": partial(_risk_picture, whole)},
+        cautions=tuple(_cautions(whole)),
     )
 
 
-def whole_facts(found: WholeRisk) -> tuple[Fact, ...]:
+def _whole_facts(whole: WholeRisk) -> tuple[Fact, ...]:
     """Return the numbers of the headline: those of everything, and what changes at a low prior."""
-    facts = risk_facts(found.profile.at(found.profile.priors[0]))
-    rare = next((row for row in found.detections if row.false_positive_rate >= 1e-4), None)
+    facts = risk_facts(whole.profile.at(whole.profile.priors[0]))
+    rare = next((row for row in whole.detections if row.false_positive_rate >= 1e-4), None)
     more: list[Fact] = []
     if rare is not None:
         prior, share = min(rare.predictive)
         note = f"prior {prior_text(prior)}, wrongly accused {_rate(rare.false_positive_rate)}"
         more.append(Fact("Right when accusing", _share_of_all(share, rare.claim), note))
-    if found.guesses:
-        guess = found.guesses[0]
+    if whole.guesses:
+        guess = whole.guesses[0]
         note = f"{Quantity(guess.before, Style.HUNDRED, unit='%')} with nothing published"
         more.append(Fact(f"Guess {_of_many(guess)}", _share_of_all(guess.after, guess.claim), note))
     return (*facts[:1], *more, *facts[1:3])
 
 
-def _body(found: WholeRisk, about: Answer) -> Iterator[Part]:
-    profile = found.profile
+def _body(whole: WholeRisk, about: Answer) -> Iterator[Part]:
+    profile = whole.profile
     who = relation(profile.neighbours, profile.unit, profile.people)
     cases = f"{profile.compared:,} cases compared" if profile.compared > 1 else "one case"
-    several = f"{len(found.releases)} releases together; " if len(found.releases) > 1 else ""
+    several = f"{len(whole.releases)} releases together; " if len(whole.releases) > 1 else ""
     yield Paragraph(f"{profile.name}: {several}{who}; {cases}.")
     if claim_note(profile.claim):
         yield Paragraph(claim_text(profile.claim))
-    if found.exact:
-        yield Paragraph(exact_words(found))
+    if whole.exact:
+        yield Paragraph(exact_words(whole))
     yield ""
-    yield Paragraph(right_words(found))
-    yield belief_table(found)
+    yield Paragraph(_right_words(whole))
+    yield _belief_table(whole)
     yield ""
     yield Paragraph(
         "Someone who knows every other record and accuses where the evidence is strongest: how often they "
-        f"accuse wrongly, how often they find a present target{_at_most(found)}, and what share of those "
+        f"accuse wrongly, how often they find a present target{_at_most(whole)}, and what share of those "
         "accused is present, by prior. A smaller rate of wrong accusations makes them right more often, and "
         "find fewer."
     )
-    yield detection_table(found.detections)
+    yield detection_table(whole.detections)
     yield ""
-    yield Paragraph(guess_words(found))
-    yield guess_table(found.guesses)
-    if found.attributes:
+    yield Paragraph(_guess_words(whole))
+    yield _guess_table(whole.guesses)
+    if whole.attributes:
         yield ""
-        yield Paragraph(attribute_words(found))
-        yield attribute_table(found)
+        yield Paragraph(attribute_words(whole))
+        yield attribute_table(whole)
     yield ""
     yield Paragraph("Level by level:")
     # the first sentences say who is compared, as above
@@ -132,41 +132,46 @@ def _body(found: WholeRisk, about: Answer) -> Iterator[Part]:
     yield from about.body[skipped + 1 :]
 
 
-def exact_words(found: WholeRisk) -> str:
+def exact_words(whole: WholeRisk) -> str:
     """Say what is held exact, and what that does to the comparison."""
-    held = _listed([f"{one.query} of each {level_name(one.level).lower()}" for one in found.exact])
-    if found.told_apart:
+    held = _listed(
+        [
+            f"{exact_count.query} of each {level_name(exact_count.level).lower()}"
+            for exact_count in whole.exact
+        ]
+    )
+    if whole.told_apart:
         return (
-            f"Held exact: {held}. Adding or removing a {found.profile.unit} changes an exact count, so that "
+            f"Held exact: {held}. Adding or removing a {whole.profile.unit} changes an exact count, so that "
             "the two data sets are told apart with certainty: f is 0, whatever the noise. What can still be "
             "asked is which values a person has (below), or who is there instead (--neighbours bounded)."
         )
     return (
-        f"Held exact: {held}. Only data sets that agree on that are compared. Of the {found.queries} queries "
-        f"of the main path{'s' if len(found.releases) > 1 else ''} it fixes {found.dropped}."
+        f"Held exact: {held}. Only data sets that agree on that are compared. Of the {whole.queries} queries "
+        f"of the main path{'s' if len(whole.releases) > 1 else ''} it fixes {whole.dropped}."
     )
 
 
-def _cautions(found: WholeRisk) -> Iterator[Caution]:
-    if found.told_apart:
+def _cautions(whole: WholeRisk) -> Iterator[Caution]:
+    if whole.told_apart:
         yield Caution("An exact count tells the compared data sets apart with certainty.")
 
 
-def right_words(found: WholeRisk) -> Sentence:
+def _right_words(whole: WholeRisk) -> Sentence:
     """Say how often the best guess is right, at the first prior.
 
     >>> from discreet.budget import load
     >>> from discreet.disclosure.everything import risk
-    >>> print(right_words(risk(load("dhc-2022-08-25"), prior="1/2")))
+    >>> print(_right_words(risk(load("dhc-2022-08-25"), prior="1/2")))
     Someone who knows every other record, gives the target an even chance and sees everything published is \
 right at most 91.17 times in 100, whatever the method. By prior:
     """
-    if found.told_apart:
+    if whole.told_apart:
         return sentence("Right every time, from any prior:")
-    return sentence("{said} By prior:", said=right_sentence(found.profile.at(found.profile.priors[0])))
+    return sentence("{said} By prior:", said=right_sentence(whole.profile.at(whole.profile.priors[0])))
 
 
-def belief_table(found: WholeRisk) -> AnswerTable:
+def _belief_table(whole: WholeRisk) -> AnswerTable:
     """Return right decisions and the belief in a present target, from everything, by prior."""
     columns = (
         Column("prior"),
@@ -185,25 +190,25 @@ def belief_table(found: WholeRisk) -> AnswerTable:
             belief_of(row, row.quantiles[2]),
             belief_of(row, row.quantiles[4]),
         )
-        for row in found.profile.overall
+        for row in whole.profile.overall
     )
     return AnswerTable(columns, tuple(rows))
 
 
-def guess_words(found: WholeRisk) -> str:
+def _guess_words(whole: WholeRisk) -> str:
     """Say what a guess is, and against which reference its bound is."""
-    people = "a person's values" if found.people == 1 else f"the values of {found.people} people"
+    people = "a person's values" if whole.people == 1 else f"the values of {whole.people} people"
     words = (
         f"Someone who guesses {people}, all else known: how often the best guess is right with nothing "
-        f"published, and{_at_most(found)} with everything. The bound compares the noisy counts with those "
+        f"published, and{_at_most(whole)} with everything. The bound compares the noisy counts with those "
         "of a data set with nobody in the place"
     )
-    if found.guesses and found.guesses[0].replaced is not None:
+    if whole.guesses and whole.guesses[0].replaced is not None:
         words += "; with another person in the place it is larger, and the least holds"
     return words + "."
 
 
-def accusing_sentence(found: WholeRisk) -> Sentence | None:
+def accusing_sentence(whole: WholeRisk) -> Sentence | None:
     """Say what changes at the lowest prior, for someone who accuses few; None if nothing is known of that.
 
     >>> from discreet.budget import load
@@ -213,7 +218,7 @@ def accusing_sentence(found: WholeRisk) -> Sentence | None:
 and accuses 1 in 10,000 of those who are not there finds at most 15.46 % of those who are; of 100 people \
 accused at most 93.98 are present.
     """
-    row = next((row for row in found.detections if row.false_positive_rate >= 1e-4), None)
+    row = next((row for row in whole.detections if row.false_positive_rate >= 1e-4), None)
     if row is None:
         return None
     prior, share = min(row.predictive)
@@ -223,13 +228,13 @@ accused at most 93.98 are present.
         "accused{most} {share} are present.",
         prior=chance_words(prior),
         rate=_rate(row.false_positive_rate),
-        most=_at_most(found),
+        most=_at_most(whole),
         found=_share_of_all(row.true_positive_rate, row.claim),
         share=replace(_share_of_all(share, row.claim), unit=""),
     )
 
 
-def guess_sentence(found: WholeRisk) -> Sentence | None:
+def guess_sentence(whole: WholeRisk) -> Sentence | None:
     """Say how often a person's values are guessed.
 
     >>> from discreet.budget import load
@@ -238,9 +243,9 @@ def guess_sentence(found: WholeRisk) -> Sentence | None:
     Someone who knows every other record and guesses which of 2,016 equally likely sets of values a person \
 has is right 0.05 % of the time with nothing published, and at most 27.73 % with everything.
     """
-    if not found.guesses:
+    if not whole.guesses:
         return None
-    guess = found.guesses[0]
+    guess = whole.guesses[0]
     many = f"which of {Quantity(guess.possibilities, Style.COUNT)} equally likely sets of values"
     if guess.possibilities is None:
         many = "which values"
@@ -249,14 +254,14 @@ has is right 0.05 % of the time with nothing published, and at most 27.73 % with
         "with nothing published, and{most} {after} with everything.",
         many=many,
         before=Quantity(guess.before, Style.HUNDRED, unit="%"),
-        most=_at_most(found),
+        most=_at_most(whole),
         after=_share_of_all(guess.after, guess.claim),
     )
 
 
-def attribute_sentences(found: WholeRisk) -> Iterator[Sentence]:
+def attribute_sentences(whole: WholeRisk) -> Iterator[Sentence]:
     """Say of each attribute what everything published tells of it."""
-    for row in found.attributes:
+    for row in whole.attributes:
         if row.guess is None or row.epsilon is None or row.right is None:
             yield sentence(
                 "*{name}*: every change of it alters an exact count, which tells its values apart.",
@@ -270,7 +275,7 @@ def attribute_sentences(found: WholeRisk) -> Iterator[Sentence]:
             name=unmarked(row.attribute),
             values=Quantity(row.values, Style.COUNT),
             before=Quantity(row.guess.before, Style.HUNDRED, unit="%"),
-            most=_at_most(found),
+            most=_at_most(whole),
             after=_share_of_all(row.guess.after, row.guess.claim),
             epsilon=Claimed.by(row.claim, row.epsilon, digits=5),
             delta=Quantity(row.delta, Style.GIVEN),
@@ -279,9 +284,9 @@ def attribute_sentences(found: WholeRisk) -> Iterator[Sentence]:
         )
 
 
-def attribute_words(found: WholeRisk) -> str:
+def attribute_words(whole: WholeRisk) -> str:
     """Say what the risk of one attribute is."""
-    delta = Quantity(found.attributes[0].delta, Style.GIVEN)
+    delta = Quantity(whole.attributes[0].delta, Style.GIVEN)
     return (
         "What about one attribute alone, all others known? Queries that do not see a change of it drop out. "
         f"Epsilon at delta {delta}; how often someone is right who has to tell two of its values apart, at "
@@ -322,7 +327,7 @@ def detection_table(rows: tuple[Detection, ...]) -> AnswerTable:
     return AnswerTable(columns, tuple(made))
 
 
-def guess_table(rows: tuple[Guess, ...]) -> AnswerTable:
+def _guess_table(rows: tuple[Guess, ...]) -> AnswerTable:
     """Return the chance of a right guess without and with everything published, by reference."""
     columns = (
         Column("guess", is_text=True),
@@ -346,7 +351,7 @@ def guess_table(rows: tuple[Guess, ...]) -> AnswerTable:
     return AnswerTable(columns, tuple(made))
 
 
-def attribute_table(found: WholeRisk) -> AnswerTable:
+def attribute_table(whole: WholeRisk) -> AnswerTable:
     """Return the epsilon of each attribute alone, and what is guessed of it."""
     columns = (
         Column("attribute", "attribute", is_text=True),
@@ -362,7 +367,7 @@ def attribute_table(found: WholeRisk) -> AnswerTable:
         Column(key="worst_case"),
         Column(key="true_positive_rates"),
     )
-    return AnswerTable(columns, tuple(_attribute_row(row) for row in found.attributes))
+    return AnswerTable(columns, tuple(_attribute_row(row) for row in whole.attributes))
 
 
 def _attribute_row(row: AttributeRisk) -> tuple[object, ...]:
@@ -379,11 +384,11 @@ def _attribute_row(row: AttributeRisk) -> tuple[object, ...]:
         float(row.delta),
         row.claim.kind.value,
         row.case,
-        {_rate(one.false_positive_rate): one.true_positive_rate for one in row.detections},
+        {_rate(detection.false_positive_rate): detection.true_positive_rate for detection in row.detections},
     )
 
 
-def exact_table(found: WholeRisk, before: WholeRisk) -> AnswerTable:
+def exact_table(whole: WholeRisk, before: WholeRisk) -> AnswerTable:
     """Return the risk if only data sets are compared that agree on what is held exact, beside that of all.
 
     >>> from discreet.budget import load
@@ -398,23 +403,28 @@ def exact_table(found: WholeRisk, before: WholeRisk) -> AnswerTable:
         Column("all data sets", "all_data_sets"),
         Column("those that agree on what is exact", "those_that_agree"),
     )
-    both = (before, found)
-    first = [one.profile.at(one.profile.priors[0]).overall[0] for one in both]
+    both = (before, whole)
+    first = [release_risk.profile.at(release_risk.profile.priors[0]).overall[0] for release_risk in both]
     prior = f"prior {prior_text(first[0].prior)}"
     rows: list[tuple[object, ...]] = [
         (f"right decisions, {prior}", *(right_percent(row, unit="%") for row in first)),
         (f"mean belief if present, {prior}", *(belief_of(row, row.expected) for row in first)),
     ]
-    for many in zip(before.detections, found.detections, strict=True):
+    for many in zip(before.detections, whole.detections, strict=True):
         name = f"found, {_rate(many[0].false_positive_rate)} wrongly accused"
-        rows.append((name, *(_share_of_all(one.true_positive_rate, one.claim) for one in many)))
-    for guesses in zip(before.guesses, found.guesses, strict=True):
         rows.append(
-            (f"guess {_of_many(guesses[0])}", *(_share_of_all(one.after, one.claim) for one in guesses))
+            (name, *(_share_of_all(detection.true_positive_rate, detection.claim) for detection in many))
         )
-    for pair in zip(before.attributes, found.attributes, strict=True):
+    for guesses in zip(before.guesses, whole.guesses, strict=True):
+        rows.append(
+            (f"guess {_of_many(guesses[0])}", *(_share_of_all(guess.after, guess.claim) for guess in guesses))
+        )
+    for pair in zip(before.attributes, whole.attributes, strict=True):
         epsilons = (
-            Claimed.by(one.claim, one.epsilon, digits=5, missing="told by an exact count") for one in pair
+            Claimed.by(
+                attribute_risk.claim, attribute_risk.epsilon, digits=5, missing="told by an exact count"
+            )
+            for attribute_risk in pair
         )
         rows.append((f"epsilon of {pair[0].attribute}", *epsilons))
     return AnswerTable(columns, tuple(rows))
@@ -423,15 +433,15 @@ def exact_table(found: WholeRisk, before: WholeRisk) -> AnswerTable:
 # -- pictures ------------------------------------------------------------------------------------------------
 
 
-def risk_picture(found: WholeRisk) -> Picture:
+def _risk_picture(whole: WholeRisk) -> Picture:
     """Return the curves of detection on logarithmic axes, and right decisions by level."""
-    curve = found.curve()
-    priors = found.profile.priors
-    levels = (levels_panel(found.profile.at(prior)) for prior in priors)
+    curve = whole.curve()
+    priors = whole.profile.priors
+    levels = (levels_panel(whole.profile.at(prior)) for prior in priors)
     panels = (detection_panel(curve), predictive_panel(curve, priors), *levels)
     return Picture(
         panels,
-        f"{found.profile.name}: the best any adversary can do",
+        f"{whole.profile.name}: the best any adversary can do",
         "Targets found and share of those accused who are present, against the rate of wrong accusations; "
         "right decisions by level.",
         across=2,
@@ -465,9 +475,9 @@ def predictive_panel(curve: tuple[tuple[float, float], ...], priors: tuple[float
         Line(
             (*((a, predictive_value(prior, true, a)) for a, true in curve), (1.0, prior)),
             f"prior {prior_text(prior)}",
-            place,
+            number,
         )
-        for place, prior in enumerate(priors)
+        for number, prior in enumerate(priors)
     )
     x = Axis("wrongly accused", 1e-6, 1.0, is_log=True, written=Notation.POWER)
     least = min((y for line in lines for _, y in line.points if y > 0), default=0.1)
@@ -479,8 +489,8 @@ def predictive_panel(curve: tuple[tuple[float, float], ...], priors: tuple[float
 # -- words ---------------------------------------------------------------------------------------------------
 
 
-def _at_most(found: WholeRisk) -> str:
-    return " at most" if found.profile.is_bound and found.profile.complete else ""
+def _at_most(whole: WholeRisk) -> str:
+    return " at most" if whole.profile.is_bound and whole.profile.complete else ""
 
 
 def _share_of_all(share: float | None, claim: Claim, *, missing: str = "-") -> Claimed:

@@ -47,7 +47,7 @@ Line = str | Sentence
 
 
 def explain_answer(
-    found: RiskProfile | WholeRisk, *, title: str = "", before: WholeRisk | None = None
+    risk_profile: RiskProfile | WholeRisk, *, title: str = "", before: WholeRisk | None = None
 ) -> Answer:
     """Say in plain words what can be learned about one person, at the first prior.
 
@@ -60,8 +60,12 @@ def explain_answer(
     ["- *From one count.* Someone who knows everyone else in the block, gives the target an even chance and \
 sees only the block's count is right 58.88 times in 100. Every other count is left out."]
     """
-    whole = found if isinstance(found, WholeRisk) else None
-    profile = found if isinstance(found, RiskProfile) else found.profile.at(found.profile.priors[0])
+    whole = risk_profile if isinstance(risk_profile, WholeRisk) else None
+    profile = (
+        risk_profile
+        if isinstance(risk_profile, RiskProfile)
+        else risk_profile.profile.at(risk_profile.profile.priors[0])
+    )
     lines = list(_page(profile, title, whole, before))
     page = "".join(f"{line}\n" for line in lines)
     about = risk_answer(profile)
@@ -70,7 +74,7 @@ sees only the block's count is right 58.88 times in 100. Every other count is le
     record = {**about.record, "page": page}
     if whole is not None and whole.exact:
         command += f" --held-exact {','.join(map(str, whole.exact))}"
-        record["held_exact"] = [str(one) for one in whole.exact]
+        record["held_exact"] = [str(exact_count) for exact_count in whole.exact]
         if before is not None:
             record["changed_by_exact_counts"] = exact_table(whole, before)
     return Answer(about.title, record, body, about.facts, command=command)
@@ -79,17 +83,19 @@ sees only the block's count is right 58.88 times in 100. Every other count is le
 def _page(
     profile: RiskProfile, title: str, whole: WholeRisk | None, before: WholeRisk | None
 ) -> Iterator[Line]:
-    one = profile.people == 1
-    who = f"one {profile.unit}" if one else f"{profile.people} records that change together"
-    instead = f"that of another {profile.unit} in its place" if one else "others in their place"
+    single = profile.people == 1
+    who = f"one {profile.unit}" if single else f"{profile.people} records that change together"
+    instead = f"that of another {profile.unit} in its place" if single else "others in their place"
     yield f"# What can be learned about {who} from {profile.name}"
     yield ""
     if title:
         yield from (title, "")
+    records, are = ("record", "is") if single else ("records", "are")
+    those = "it is" if single else "they are"
     yield (
         f"This page is about {who}, here called the target, and about one question: "
-        f"{'is the target' if one else 'are the target'}'s {'record' if one else 'records'} in the data, or "
-        f"{instead if profile.neighbours == 'bounded' else 'not'}? If {'it is' if one else 'they are'}, the "
+        f"{are} the target's {records} in the data, or "
+        f"{instead if profile.neighbours == 'bounded' else 'not'}? If {those}, the "
         f"target is *present*. Beforehand the adversaries of this page give that {_prior(profile)}."
     )
     if whole is not None and whole.exact:
@@ -140,16 +146,16 @@ def _others(profile: RiskProfile) -> str:
     return "everyone else" if profile.unit == "person" else f"every other {profile.unit}"
 
 
-def _in_short(profile: RiskProfile, found: WholeRisk | None) -> Iterator[Line]:
+def _in_short(profile: RiskProfile, release_risk: WholeRisk | None) -> Iterator[Line]:
     whole = profile.overall[0]
     worst = max(profile.one_count, key=lambda row: row.advantage)
-    place = place_words(worst.scope)
+    where = place_words(worst.scope)
     query = f" ({unmarked(worst.query)})" if worst.query != "one count" else ""
     noun = "sum" if worst.what.startswith("one sum") else "count"
     # the area's count, not the area of "State, A-G"'s
     sees = (
-        f"Someone who knows {_others(profile)} in the {place}, gives the target {_prior(profile)} and sees "
-        f"only the {place.partition(' of ')[0]}'s {noun}{query}"
+        f"Someone who knows {_others(profile)} in the {where}, gives the target {_prior(profile)} and sees "
+        f"only the {where.partition(' of ')[0]}'s {noun}{query}"
     )
     nothing = sentence(
         "- *With nothing published*, someone who gives the target {prior} and says the likelier answer is "
@@ -159,13 +165,13 @@ def _in_short(profile: RiskProfile, found: WholeRisk | None) -> Iterator[Line]:
     )
 
     def bullet(name: str, said: Sentence) -> Sentence:
-        return sentence(f"- *{name}.* {{said}} This leaves out {_missing(found)}.", said=said)
+        return sentence(f"- *{name}.* {{said}} This leaves out {_missing(release_risk)}.", said=said)
 
     everything = bullet("From everything", right_sentence(profile))
-    said = [] if found is None else [accusing_sentence(found), guess_sentence(found)]
+    said = [] if release_risk is None else [accusing_sentence(release_risk), guess_sentence(release_risk)]
     names = ("Where targets are rare", "What they would guess")
-    more = [bullet(name, one) for name, one in zip(names, said, strict=False) if one is not None]
-    if found is not None and found.told_apart:
+    more = [bullet(name, text) for name, text in zip(names, said, strict=False) if text is not None]
+    if release_risk is not None and release_risk.told_apart:
         yield (
             "- *From everything.* Someone who knows every other record and the exact counts is right every "
             "time, from any prior: adding or removing a record changes an exact count."

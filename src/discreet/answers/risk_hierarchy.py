@@ -22,7 +22,7 @@ _AREAS = (
 
 
 @describes(HierarchyPosterior)
-def hierarchy_answer(found: HierarchyPosterior, *, other: float | None = None) -> Answer:
+def hierarchy_answer(posterior: HierarchyPosterior, *, other: float | None = None) -> Answer:
     """Say what someone believes who sees the noisy counts of a hierarchy.
 
     `other` is the posterior with the other law of the siblings' noise.
@@ -33,26 +33,26 @@ def hierarchy_answer(found: HierarchyPosterior, *, other: float | None = None) -
     >>> print(hierarchy_answer(hierarchy_posterior([block, group], prior="1/2")).body[0].text)
     Target present: posterior 0.503267, 1.007 times the prior 0.5 (exact sum, at most 5e-24 of it left out).
     """
-    areas = _areas(found)
+    areas = _areas(posterior)
     record = {
-        "posterior": _posterior(found),
-        "prior": found.prior,
-        "ratio": found.ratio,
-        "known": found.known,
-        "method": found.method,
-        "siblings": found.siblings,
-        "truncation_error": found.truncation_error if found.method == "exact" else None,
-        "standard_error": found.standard_error,
-        "draws": found.draws,
-        "sibling_error": found.sibling_error,
+        "posterior": _posterior(posterior),
+        "prior": posterior.prior,
+        "ratio": posterior.ratio,
+        "known": posterior.known,
+        "method": posterior.method,
+        "siblings": posterior.siblings,
+        "truncation_error": posterior.truncation_error if posterior.method == "exact" else None,
+        "standard_error": posterior.standard_error,
+        "draws": posterior.draws,
+        "sibling_error": posterior.sibling_error,
         "areas": areas,
         "posterior_other_siblings": other,
     }
     facts = (
-        Fact("posterior", _posterior(found), f"prior {_belief(found.prior)}"),
-        Fact("ratio", _brief(found.ratio, 4), "posterior over prior"),
+        Fact("posterior", _posterior(posterior), f"prior {_belief(posterior.prior)}"),
+        Fact("ratio", _brief(posterior.ratio, 4), "posterior over prior"),
     )
-    body = tuple(_body(found, areas, other))
+    body = tuple(_body(posterior, areas, other))
     return Answer(
         "A hierarchy",
         record,
@@ -60,30 +60,30 @@ def hierarchy_answer(found: HierarchyPosterior, *, other: float | None = None) -
         facts,
         tables={"areas": areas},
         command="discreet risk hierarchy",
-        summary=_summary(found),
-        figures={"areas": partial(hierarchy_picture, found)},
+        summary=_summary(posterior),
+        figures={"areas": partial(_hierarchy_picture, posterior)},
     )
 
 
-def hierarchy_picture(found: HierarchyPosterior) -> Picture:
+def _hierarchy_picture(posterior: HierarchyPosterior) -> Picture:
     """Return the posterior of every area's count, where it can be seen.
 
     >>> from discreet.disclosure.hierarchy import Area, hierarchy_posterior
-    >>> hierarchy_picture(hierarchy_posterior([Area(noisy=2, variance=5)], prior="1/2")).panels[0].title
+    >>> _hierarchy_picture(hierarchy_posterior([Area(noisy=2, variance=5)], prior="1/2")).panels[0].title
     'area 1'
     """
     panels = []
-    for area in found.areas:
+    for area in posterior.areas:
         seen = area.probabilities > 1e-6
         at = points(area.values[seen], area.probabilities[seen])
         item = Bars(at) if len(at) <= 60 else Line(at)
         x, y = Axis("count", is_whole=True), Axis("posterior probability", low=0.0)
         panels.append(Panel(x, y, (item,), area.name))
-    prior = _brief(found.prior, 6)
-    return Picture(tuple(panels), f"Posterior counts, prior {prior}, method {found.method}")
+    prior = _brief(posterior.prior, 6)
+    return Picture(tuple(panels), f"Posterior counts, prior {prior}, method {posterior.method}")
 
 
-def counts_table(found: HierarchyPosterior) -> AnswerTable:
+def counts_table(posterior: HierarchyPosterior) -> AnswerTable:
     """Return the posterior of every count of every area; there may be millions of them.
 
     >>> from discreet.disclosure.hierarchy import Area, hierarchy_posterior
@@ -95,15 +95,15 @@ def counts_table(found: HierarchyPosterior) -> AnswerTable:
         tuple(Column(key=key) for key in ("area", "count", "probability")),
         tuple(
             (area.name, value, chance)
-            for area in found.areas
+            for area in posterior.areas
             for value, chance in zip(area.values.tolist(), area.probabilities.tolist(), strict=True)
         ),
     )
 
 
-def _areas(found: HierarchyPosterior) -> AnswerTable:
+def _areas(posterior: HierarchyPosterior) -> AnswerTable:
     rows = []
-    for area in found.areas:
+    for area in posterior.areas:
         low, high = area.quantile(0.025), area.quantile(0.975)
         spread = _brief(area.standard_deviation, 4)
         rows.append((area.name, _brief(area.mean, 6), spread, f"{low} to {high}", low, high))
@@ -119,26 +119,26 @@ def _belief(value: float) -> Quantity:
     return _brief(value, 6) if value < 0.9995 else Quantity(value, Style.CHANCE)
 
 
-def _posterior(found: HierarchyPosterior) -> Claimed:
+def _posterior(posterior: HierarchyPosterior) -> Claimed:
     """The posterior, of the numbers that it is made of."""
-    kind = NumberKind.EXACT if found.method == "exact" else NumberKind.ABOUT
-    style = {"style": Style.BRIEF, "digits": 6} if found.probability < 0.9995 else {"style": Style.CHANCE}
-    return Claimed(value=found.probability, kind=kind, scope=found.scope, **style)
+    kind = NumberKind.EXACT if posterior.method == "exact" else NumberKind.ABOUT
+    style = {"style": Style.BRIEF, "digits": 6} if posterior.probability < 0.9995 else {"style": Style.CHANCE}
+    return Claimed(value=posterior.probability, kind=kind, scope=posterior.scope, **style)
 
 
-def _summary(found: HierarchyPosterior) -> Sentence:
+def _summary(posterior: HierarchyPosterior) -> Sentence:
     return sentence(
         "posterior {posterior}, {ratio} times the prior {prior} ({how})",
-        posterior=_posterior(found),
-        ratio=_brief(found.ratio, 4),
-        prior=_belief(found.prior),
-        how=_how(found),
+        posterior=_posterior(posterior),
+        ratio=_brief(posterior.ratio, 4),
+        prior=_belief(posterior.prior),
+        how=_how(posterior),
     )
 
 
-def _body(found: HierarchyPosterior, areas: AnswerTable, other: float | None) -> Iterator[Part]:
-    yield Paragraph(sentence("Target present: {summary}.", summary=_summary(found)))
-    if found.method == "gibbs-unconstrained":
+def _body(posterior: HierarchyPosterior, areas: AnswerTable, other: float | None) -> Iterator[Part]:
+    yield Paragraph(sentence("Target present: {summary}.", summary=_summary(posterior)))
+    if posterior.method == "gibbs-unconstrained":
         yield Paragraph(
             "Note: this chain lets the block count more than the group, as the paper's tables suggest. "
             "Its limit is not the posterior of the stated model (method exact)."
@@ -146,8 +146,8 @@ def _body(found: HierarchyPosterior, areas: AnswerTable, other: float | None) ->
     yield ""
     yield areas
     if other is not None:
-        there = "one discrete Gaussian" if found.siblings == "exact" else "the exact sum"
-        off = abs(other - found.probability)
+        there = "one discrete Gaussian" if posterior.siblings == "exact" else "the exact sum"
+        off = abs(other - posterior.probability)
         gap = f"a difference of {Quantity(off, Style.POWER, digits=1)}" if off else "the same to every digit"
         yield ""
         yield Paragraph(
@@ -157,23 +157,23 @@ def _body(found: HierarchyPosterior, areas: AnswerTable, other: float | None) ->
                 there=there,
                 other=_brief(other, 6),
                 gap=gap,
-                bound=Quantity(found.sibling_error, Style.POWER, Rounding.UP, digits=1),
+                bound=Quantity(posterior.sibling_error, Style.POWER, Rounding.UP, digits=1),
             )
         )
 
 
-def _how(found: HierarchyPosterior) -> Sentence:
+def _how(posterior: HierarchyPosterior) -> Sentence:
     """How the posterior was found, and how far it may be off."""
-    if found.method == "exact":
-        if not found.truncation_error:
+    if posterior.method == "exact":
+        if not posterior.truncation_error:
             return sentence("exact")
-        left = Quantity(found.truncation_error, Style.POWER, Rounding.UP)
+        left = Quantity(posterior.truncation_error, Style.POWER, Rounding.UP)
         return sentence("exact sum, at most {left} of it left out", left=left)
-    free = found.method == "gibbs-unconstrained"
+    free = posterior.method == "gibbs-unconstrained"
     return sentence(
         "Gibbs sampler{which}, {draws} draws, standard error {error}{end}",
         which=" that lets the block count more than the group" if free else "",
-        draws=str(found.draws),
-        error=Quantity(found.standard_error or 0.0, Style.POWER, digits=1),
+        draws=str(posterior.draws),
+        error=Quantity(posterior.standard_error or 0.0, Style.POWER, digits=1),
         end="; not the posterior of the stated model" if free else "",
     )

@@ -18,7 +18,7 @@ _MOST = Rounding.UP
 
 
 @describes(RiskCalibration)
-def risk_calibration_answer(found: RiskCalibration) -> Answer:
+def risk_calibration_answer(calibrated: RiskCalibration) -> Answer:
     """Say how much noise keeps the limits, and what is proved.
 
     >>> from discreet.budget import load
@@ -27,47 +27,50 @@ def risk_calibration_answer(found: RiskCalibration) -> Answer:
     >>> [str(fact.value) for fact in answer.facts], answer.objects["limits"][0]["proved_at_most"] <= 0.6
     (['28.4336', '3.14362'], True)
     """
-    limits = limits_table(found.kept)
+    limits = limits_table(calibrated.kept)
     record = {
-        "name": found.before.name,
-        "neighbours": found.neighbours,
-        "by": found.by,
-        "factor": Quantity(found.factor, Style.EXACT),
+        "name": calibrated.before.name,
+        "neighbours": calibrated.neighbours,
+        "by": calibrated.by,
+        "factor": Quantity(calibrated.factor, Style.EXACT),
         "limits": limits,
-        "epsilon": found.epsilon,
-        "delta": float(found.delta),
-        "answer": found.release.claim.document(),
-        "smaller_factors_tried": found.tried,
-        "levels": _levels(found),
-        "release": found.release.to_toml(),
+        "epsilon": calibrated.epsilon,
+        "delta": float(calibrated.delta),
+        "answer": calibrated.release.claim.document(),
+        "smaller_factors_tried": calibrated.tried,
+        "levels": _levels(calibrated),
+        "release": calibrated.release.to_toml(),
     }
-    if found.alone:
-        record["alone"] = _alone(found)
+    if calibrated.alone:
+        record["alone"] = _alone(calibrated)
     factor = Fact(
-        "Factor on all variances", Quantity(found.factor, Style.EXACT), "the least found that keeps all"
+        "Factor on all variances",
+        Quantity(calibrated.factor, Style.EXACT),
+        "the least found that keeps all",
     )
     return Answer(
-        found.before.name,
+        calibrated.before.name,
         record,
-        tuple(_body(found, limits)),
+        tuple(_body(calibrated, limits)),
         (
-            *(() if found.factor is None else (factor,)),
+            *(() if calibrated.factor is None else (factor,)),
             Fact(
                 "Epsilon",
-                Claimed.by(found.release.claim, found.epsilon),
-                f"of the new noise, at delta {Quantity(found.delta, Style.GIVEN)}",
+                Claimed.by(calibrated.release.claim, calibrated.epsilon),
+                f"of the new noise, at delta {Quantity(calibrated.delta, Style.GIVEN)}",
             ),
         ),
-        command=f"discreet calibrate {found.before.name} --delta {Quantity(found.delta, Style.GIVEN)}",
+        command=f"discreet calibrate {calibrated.before.name} "
+        f"--delta {Quantity(calibrated.delta, Style.GIVEN)}",
     )
 
 
-def limit_text(limit: RiskLimit) -> str:
+def _limit_text(limit: RiskLimit) -> str:
     """Write a limit.
 
-    >>> limit_text(RiskLimit.read("guess=1/2016,most=5%"))
+    >>> _limit_text(RiskLimit.read("guess=1/2016,most=5%"))
     'a guess of 1 in 2,016 right'
-    >>> limit_text(RiskLimit.read("belief=0.7,prior=1/10,chance=1/20"))
+    >>> _limit_text(RiskLimit.read("belief=0.7,prior=1/10,chance=1/20"))
     'a present target believed in above 70 %, prior 1 in 10'
     """
     prior = "" if limit.prior is None else _words(float(limit.prior))
@@ -84,51 +87,54 @@ def _words(chance: float) -> str:
     return chance_words(chance).removeprefix("a chance of ").replace("an even chance", "1 in 2")
 
 
-def _body(found: RiskCalibration, limits: AnswerTable) -> Iterator[Part]:
-    who = relation(found.neighbours, found.before.unit)
-    alone = "with which each level alone" if found.by == "level" else "that"
-    yield Paragraph(f"{found.before.name}: the least noise found {alone} keeps all limits on risk; {who}.")
-    if claim_note(found.release.claim):
-        yield Paragraph(claim_text(found.release.claim))
-    kept = [one for level in found.alone for one in level.kept] or found.kept
+def _body(calibrated: RiskCalibration, limits: AnswerTable) -> Iterator[Part]:
+    who = relation(calibrated.neighbours, calibrated.before.unit)
+    alone = "with which each level alone" if calibrated.by == "level" else "that"
+    yield Paragraph(
+        f"{calibrated.before.name}: the least noise found {alone} keeps all limits on risk; {who}."
+    )
+    if claim_note(calibrated.release.claim):
+        yield Paragraph(claim_text(calibrated.release.claim))
+    kept = [kept_limit for level in calibrated.alone for kept_limit in level.kept] or calibrated.kept
     yield Paragraph(
         sentence(
-            _HOW[found.by] + " {proof} for all cases; the new noise has epsilon {epsilon} at delta {delta}.",
-            proof="Proved" if all(one.proved is not None for one in kept) else "Computed",
-            factor=Quantity(found.factor, Style.EXACT),
-            epsilon=Claimed.by(found.release.claim, found.epsilon),
-            delta=Quantity(found.delta, Style.GIVEN),
+            _HOW[calibrated.by]
+            + " {proof} for all cases; the new noise has epsilon {epsilon} at delta {delta}.",
+            proof="Proved" if all(kept_limit.proved is not None for kept_limit in kept) else "Computed",
+            factor=Quantity(calibrated.factor, Style.EXACT),
+            epsilon=Claimed.by(calibrated.release.claim, calibrated.epsilon),
+            delta=Quantity(calibrated.delta, Style.GIVEN),
         )
     )
     yield ""
-    if found.alone:
-        yield _alone(found)
+    if calibrated.alone:
+        yield _alone(calibrated)
         yield ""
         yield "All levels together tell more; the limits are kept by each alone, not by all of them:"
     yield limits
     yield ""
-    if not found.alone:
-        yield _levels(found)
+    if not calibrated.alone:
+        yield _levels(calibrated)
         yield ""
     yield (
         "Someone who knows every other record, and sees everything published. Guesses are compared with "
         "nobody in the place. A limit on beliefs bounds how often they are exceeded: the belief after one "
         "outcome has no bound."
     )
-    if found.is_saw:
+    if calibrated.is_saw:
         yield (
             "These risks do not fall steadily as noise in whole numbers grows: a little less noise breaks a "
-            f"limit, but much less may keep it, and more may break it again. {_tried(found)} What is said "
-            "holds for this noise; ask again for any other."
+            f"limit, but much less may keep it, and more may break it again. {_tried(calibrated)} What is "
+            "said holds for this noise; ask again for any other."
         )
 
 
-def _tried(found: RiskCalibration) -> str:
+def _tried(calibrated: RiskCalibration) -> str:
     """How many smaller factors were tried."""
-    if not found.tried:
+    if not calibrated.tried:
         return "Smaller factors were not tried."
-    each = " of each level" if found.by == "level" else ""
-    return f"Of the smaller factors{each} {found.tried} were tried, and each breaks a limit."
+    each = " of each level" if calibrated.by == "level" else ""
+    return f"Of the smaller factors{each} {calibrated.tried} were tried, and each breaks a limit."
 
 
 _HOW = {
@@ -138,7 +144,7 @@ _HOW = {
 }
 
 
-def _alone(found: RiskCalibration) -> AnswerTable:
+def _alone(calibrated: RiskCalibration) -> AnswerTable:
     """Each level alone: its factor, variance and epsilon, and the limit that decides it."""
     columns = (
         Column("level", is_text=True),
@@ -153,8 +159,8 @@ def _alone(found: RiskCalibration) -> AnswerTable:
         Column("proved, at most", "proved_at_most"),
     )
     rows = []
-    for level, change in zip(found.alone, found.levels, strict=True):
-        tight = max(level.kept, key=lambda one: one.risk / float(one.limit.most))
+    for level, change in zip(calibrated.alone, calibrated.levels, strict=True):
+        tight = max(level.kept, key=lambda kept_limit: kept_limit.risk / float(kept_limit.limit.most))
         rows.append(
             (
                 level_name(level.name),
@@ -162,20 +168,20 @@ def _alone(found: RiskCalibration) -> AnswerTable:
                 Quantity(level.factor, Style.EXACT),
                 Quantity(change.before, Style.EXACT),
                 Quantity(change.after, Style.EXACT),
-                Claimed.by(found.release.claim, level.epsilon),
-                limit_text(tight.limit),
+                Claimed.by(calibrated.release.claim, level.epsilon),
+                _limit_text(tight.limit),
                 *_kept_cells(tight),
             )
         )
     return AnswerTable(columns, tuple(rows))
 
 
-def _kept_cells(one: KeptLimit) -> tuple[Quantity, Quantity, Quantity]:
+def _kept_cells(kept_limit: KeptLimit) -> tuple[Quantity, Quantity, Quantity]:
     """A limit, the risk now, and what is proved of it."""
     return (
-        Quantity(float(one.limit.most), Style.HUNDRED, unit="%"),
-        Quantity(one.risk, Style.HUNDRED, _MOST, unit="%"),
-        Quantity(one.proved, Style.HUNDRED, _MOST, unit="%", missing="not proved"),
+        Quantity(float(kept_limit.limit.most), Style.HUNDRED, unit="%"),
+        Quantity(kept_limit.risk, Style.HUNDRED, _MOST, unit="%"),
+        Quantity(kept_limit.proved, Style.HUNDRED, _MOST, unit="%", missing="not proved"),
     )
 
 
@@ -193,19 +199,19 @@ def limits_table(kept: Sequence[KeptLimit]) -> AnswerTable:
     )
     rows = (
         (
-            limit_text(one.limit),
-            one.limit.kind,
-            Quantity(one.before, Style.HUNDRED, _MOST, unit="%"),
-            *_kept_cells(one),
-            case_text(one.case),
-            one.case,
+            _limit_text(kept_limit.limit),
+            kept_limit.limit.kind,
+            Quantity(kept_limit.before, Style.HUNDRED, _MOST, unit="%"),
+            *_kept_cells(kept_limit),
+            case_text(kept_limit.case),
+            kept_limit.case,
         )
-        for one in kept
+        for kept_limit in kept
     )
     return AnswerTable(columns, tuple(rows))
 
 
-def _levels(found: RiskCalibration) -> AnswerTable:
+def _levels(calibrated: RiskCalibration) -> AnswerTable:
     columns = (
         Column("level", is_text=True),
         Column(key="level"),
@@ -219,6 +225,6 @@ def _levels(found: RiskCalibration) -> AnswerTable:
             Quantity(level.before, Style.EXACT),
             Quantity(level.after, Style.EXACT),
         )
-        for level in found.levels
+        for level in calibrated.levels
     )
     return AnswerTable(columns, tuple(rows))

@@ -106,40 +106,40 @@ _AREAS = tuple(
 
 
 @describes(RecordsRisk)
-def records_answer(found: RecordsRisk) -> Answer:
+def records_answer(risk: RecordsRisk) -> Answer:
     """Say about how many people how much can be learned, by level, with the hierarchy, and for uniques."""
-    rows = rows_table(found)
+    rows = _rows_table(risk)
     record = {
         "confidential": CONFIDENTIAL,
-        "release": found.release,
-        "query": found.query,
-        "cells": found.cells,
-        "people": found.people,
-        "uniques": found.uniques,
-        "levels": found.levels,
-        "variances": found.variances,
-        "priors": found.priors,
-        "drawn": found.is_drawn,
-        "certain": found.certain,
-        "left_out": [{"what": what, "why": why} for what, why in found.left_out],
+        "release": risk.release,
+        "query": risk.query,
+        "cells": risk.cells,
+        "people": risk.people,
+        "uniques": risk.uniques,
+        "levels": risk.levels,
+        "variances": risk.variances,
+        "priors": risk.priors,
+        "drawn": risk.is_drawn,
+        "certain": risk.certain,
+        "left_out": [{"what": what, "why": why} for what, why in risk.left_out],
         "rows": rows,
-        "sizes": sizes_table(found),
-        "published": offs_table(found),
-        "curves": curves_table(found),
-        "examples": examples_table(found),
-        "decisions": decisions_table(found),
+        "sizes": _sizes_table(risk),
+        "published": _offs_table(risk),
+        "curves": _curves_table(risk),
+        "examples": examples_table(risk),
+        "decisions": decisions_table(risk),
     }
-    lowest = found.row(found.levels[-1])
+    lowest = risk.row(risk.levels[-1])
     facts = [
         Fact(
             "people",
-            count_quantity(found.people),
-            f"{count_quantity(found.uniques)} unique in their {_level(found)}",
+            count_quantity(risk.people),
+            f"{count_quantity(risk.uniques)} unique in their {_level(risk)}",
         ),
         Fact(
             "mean ratio",
-            _mean(lowest.mean_ratio, None, found.scope_of(lowest.kind)),
-            f"posterior over prior, prior {found.priors[0]}",
+            _mean(lowest.mean_ratio, None, risk.scope_of(lowest.kind)),
+            f"posterior over prior, prior {risk.priors[0]}",
         ),
     ]
     if lowest.drawn is not None:
@@ -147,35 +147,35 @@ def records_answer(found: RecordsRisk) -> Answer:
             Fact("ratio above 2", count_quantity(lowest.drawn.ratio_above[_TWO]), "people, as drawn")
         )
     return Answer(
-        f"Everyone in the data, {found.release}",
+        f"Everyone in the data, {risk.release}",
         record,
-        tuple(_body(found)),
+        tuple(_body(risk)),
         tuple(facts),
         tables={
             "rows": rows,
-            "sizes": sizes_table(found),
-            "published": offs_table(found),
-            "curves": curves_table(found),
-            "examples": examples_table(found),
-            "decisions": decisions_table(found),
-            "areas": areas_table(found),
+            "sizes": _sizes_table(risk),
+            "published": _offs_table(risk),
+            "curves": _curves_table(risk),
+            "examples": examples_table(risk),
+            "decisions": decisions_table(risk),
+            "areas": _areas_table(risk),
         },
-        command=f"discreet risk records {found.release}",
-        summary=_sentence(found, lowest),
+        command=f"discreet risk records {risk.release}",
+        summary=_sentence(risk, lowest),
         figures={
-            "ratios": partial(people_by_ratio, found),
-            **({"curves": partial(curves_picture, found)} if found.curves else {}),
-            **({"decisions": partial(decisions_picture, found)} if found.decisions else {}),
+            "ratios": partial(_people_by_ratio, risk),
+            **({"curves": partial(_curves_picture, risk)} if risk.curves else {}),
+            **({"decisions": partial(decisions_picture, risk)} if risk.decisions else {}),
         },
     )
 
 
-def rows_table(found: RecordsRisk, prior: str | None = None, who: str | None = None) -> AnswerTable:
+def _rows_table(risk: RecordsRisk, prior: str | None = None, who: str | None = None) -> AnswerTable:
     """Return the rows of all adversaries, or those of one prior and some people."""
     rows = [
-        row for row in found.rows if (prior is None or row.prior == prior) and (who is None or row.who == who)
+        row for row in risk.rows if (prior is None or row.prior == prior) and (who is None or row.who == who)
     ]
-    return AnswerTable(_ROWS, tuple(_row(row, found.scope_of(row.kind)) for row in rows))
+    return AnswerTable(_ROWS, tuple(_row(row, risk.scope_of(row.kind)) for row in rows))
 
 
 def _row(row: PeopleRisk, scope: Scope) -> tuple[object, ...]:
@@ -207,78 +207,84 @@ def _row(row: PeopleRisk, scope: Scope) -> tuple[object, ...]:
     )
 
 
-def sizes_table(found: RecordsRisk, prior: str | None = None) -> AnswerTable:
+def _sizes_table(risk: RecordsRisk, prior: str | None = None) -> AnswerTable:
     """Return people by the size of their cell in the lowest area, the target included."""
     return AnswerTable(
         _SIZES,
         tuple(
             (
-                one.prior,
-                one.size,
-                count_quantity(one.people),
-                _of_level(found, one.mean_posterior, Style.CHANCE),
-                _of_level(found, one.mean_ratio, Style.BRIEF),
-                None if one.drawn_doubled is None else count_quantity(one.drawn_doubled),
+                size.prior,
+                size.size,
+                count_quantity(size.people),
+                _of_level(risk, size.mean_posterior, Style.CHANCE),
+                _of_level(risk, size.mean_ratio, Style.BRIEF),
+                None if size.drawn_doubled is None else count_quantity(size.drawn_doubled),
             )
-            for one in found.sizes
-            if prior in (None, one.prior)
+            for size in risk.sizes
+            if prior in (None, size.prior)
         ),
     )
 
 
-def offs_table(found: RecordsRisk) -> AnswerTable:
+def _offs_table(risk: RecordsRisk) -> AnswerTable:
     """Return what each published value tells, by how far it is above the count known, at the lowest level."""
     return AnswerTable(
         _OFFS,
         tuple(
             (
-                one.prior,
-                one.off,
-                Quantity(one.chance, Style.CHANCE),
-                _of_level(found, one.posterior, Style.CHANCE),
-                _of_level(found, one.ratio, Style.BRIEF),
-                None if one.people is None else count_quantity(one.people),
+                off.prior,
+                off.off,
+                Quantity(off.chance, Style.CHANCE),
+                _of_level(risk, off.posterior, Style.CHANCE),
+                _of_level(risk, off.ratio, Style.BRIEF),
+                None if off.people is None else count_quantity(off.people),
             )
-            for one in found.offs
+            for off in risk.offs
         ),
     )
 
 
-def curves_table(found: RecordsRisk) -> AnswerTable:
+def _curves_table(risk: RecordsRisk) -> AnswerTable:
     """Return the curves of the paper's figures for this release, one row a point."""
     keys = ("prior", "against", "siblings", "at", "mean_posterior", "mean_ratio", "posterior_above_0.5")
     rows = [
-        (one.prior, one.against, one.siblings, *point)
-        for one in found.curves
-        for point in zip(one.at, one.posterior, one.ratio, one.named, strict=True)
+        (curve.prior, curve.against, curve.siblings, *point)
+        for curve in risk.curves
+        for point in zip(curve.at, curve.posterior, curve.ratio, curve.named, strict=True)
     ]
     return AnswerTable(tuple(Column(key=key) for key in keys), tuple(rows))
 
 
-def curves_picture(found: RecordsRisk) -> Picture:
+def _curves_picture(risk: RecordsRisk) -> Picture:
     """Return what each published count tells, and the risk against noise and others: Figures 1 to 3, 5, 6.
 
     Figure 4 is a picture of its own (`discreet.answers.record_example`).
     """
-    priors = list(dict.fromkeys(one.prior for one in found.curves))[:PLACES]
-    lowest = level_name(found.levels[-1])
-    by_prior = {prior: [one for one in found.offs if one.prior == prior] for prior in priors}
+    priors = list(dict.fromkeys(curve.prior for curve in risk.curves))[:PLACES]
+    lowest = level_name(risk.levels[-1])
+    by_prior = {prior: [off_risk for off_risk in risk.offs if off_risk.prior == prior] for prior in priors}
     off, belief = Axis("published less known"), "mean posterior if present"
     first = tuple(
         Line(
-            points((one.off for one in by_prior[prior]), (one.posterior for one in by_prior[prior])),
+            points(
+                (off_risk.off for off_risk in by_prior[prior]),
+                (off_risk.posterior for off_risk in by_prior[prior]),
+            ),
             f"prior {prior}",
-            place,
+            number,
         )
-        for place, prior in enumerate(priors)
+        for number, prior in enumerate(priors)
     )
     second = tuple(
         Line(
-            points((one.off for one in by_prior[prior]), (one.ratio for one in by_prior[prior])),
+            points(
+                (off_risk.off for off_risk in by_prior[prior]),
+                (off_risk.ratio for off_risk in by_prior[prior]),
+            ),
             f"prior {prior}",
-            place,
+            number,
         )
-        for place, prior in enumerate(priors)
+        for number, prior in enumerate(priors)
     )
     chances = Axis("posterior", 0.0, 1.0, written=Notation.PERCENT)
     panels = [
@@ -291,31 +297,40 @@ def curves_picture(found: RecordsRisk) -> Picture:
         "noise of the level above": ("variance of the noise above", True, "6"),
     }
     for against, (axis, is_log, figure) in titles.items():
-        chosen = [one for one in found.curves if one.against == against and one.prior in priors]
+        chosen = [curve for curve in risk.curves if curve.against == against and curve.prior in priors]
         if not chosen:
             continue
         x = Axis(axis, is_log=is_log, is_whole=not is_log)
         rule = () if chosen[0].here is None else (Rule(chosen[0].here, "this release"),)
         beside = f", {count_quantity(chosen[0].siblings)} siblings" if chosen[0].siblings else ""
         means = tuple(
-            Line(points(one.at, one.posterior), f"prior {one.prior}", priors.index(one.prior))
-            for one in chosen
+            Line(
+                points(risk_curve.at, risk_curve.posterior),
+                f"prior {risk_curve.prior}",
+                priors.index(risk_curve.prior),
+            )
+            for risk_curve in chosen
         )
         named = tuple(
-            Line(points(one.at, one.named), f"prior {one.prior}", priors.index(one.prior)) for one in chosen
+            Line(
+                points(risk_curve.at, risk_curve.named),
+                f"prior {risk_curve.prior}",
+                priors.index(risk_curve.prior),
+            )
+            for risk_curve in chosen
         )
         y = Axis(belief, 0.0, 1.0, written=Notation.PERCENT)
         says = Axis("chance of posterior > 1/2", 0.0, 1.0, written=Notation.PERCENT)
         panels.append(Panel(x, y, (*rule, *means), f"Figure {figure}{beside}"))
         panels.append(Panel(x, says, (*rule, *named), f"Figure {'3' if figure == '2' else figure}{beside}"))
-    title = f"{found.release}: as Figures 1 to 3, 5 and 6 of Kazan and Reiter – CONFIDENTIAL"
+    title = f"{risk.release}: as Figures 1 to 3, 5 and 6 of Kazan and Reiter – CONFIDENTIAL"
     return Picture(tuple(panels), title, across=2)
 
 
-def areas_table(found: RecordsRisk) -> AnswerTable:
+def _areas_table(risk: RecordsRisk) -> AnswerTable:
     """Return the risk by area, for the adversary who knows that area; there may be millions of rows."""
     rows: list[tuple[object, ...]] = []
-    for level in found.areas:
+    for level in risk.areas:
         columns = [
             level.people,
             level.uniques,
@@ -326,64 +341,73 @@ def areas_table(found: RecordsRisk) -> AnswerTable:
             level.drawn_doubled,
             level.drawn_largest,
         ]
-        lists = [[None] * len(level.areas) if one is None else one.tolist() for one in columns]
+        lists = [[None] * len(level.areas) if column is None else column.tolist() for column in columns]
         rows += [(level.prior, level.level, *row) for row in zip(level.areas, *lists, strict=True)]
     return AnswerTable(_AREAS, tuple(rows))
 
 
-def people_by_ratio(found: RecordsRisk) -> Picture:
+def _people_by_ratio(risk: RecordsRisk) -> Picture:
     """Return people by ratio: expected over the noise and as drawn, a panel for each prior, lowest level."""
     panels = []
-    for prior in found.priors[:4]:
+    for prior in risk.priors[:4]:
         items: list[Item] = [Rule(2.0, "ratio 2")]
-        names = [found.levels[-1], *(row.adversary for row in found.rows if row.kind == "hierarchy")]
-        shown = [one for one in found.histograms if one.prior == prior and one.adversary in names]
-        place = 0
-        for one in shown:
-            name = level_name(one.adversary)
-            for values, how in ((one.expected, "expected"), (one.drawn, "drawn")):
-                if values is not None and place < PLACES:
-                    items.append(Line(_steps(values), f"{name}, {how}", place, is_stepped=True))
-                    place += 1
+        names = [
+            risk.levels[-1],
+            *(row.adversary for row in risk.rows if row.kind == "hierarchy"),
+        ]
+        shown = [
+            histogram
+            for histogram in risk.histograms
+            if histogram.prior == prior and histogram.adversary in names
+        ]
+        number = 0
+        for ratio_histogram in shown:
+            name = level_name(ratio_histogram.adversary)
+            for values, how in ((ratio_histogram.expected, "expected"), (ratio_histogram.drawn, "drawn")):
+                if values is not None and number < PLACES:
+                    items.append(Line(_steps(values), f"{name}, {how}", number, is_stepped=True))
+                    number += 1
         x = Axis("ratio: posterior over prior", is_log=True, ticks=(0.2, 0.5, 1.0, 2.0, 5.0, 10.0))
         y = Axis("people", low=0.0, written=Notation.COUNT)
         panels.append(Panel(x, y, tuple(items), f"prior {prior}"))
     return Picture(
         tuple(panels),
-        f"{count_quantity(found.people)} people by ratio – CONFIDENTIAL",
+        f"{count_quantity(risk.people)} people by ratio – CONFIDENTIAL",
         across=min(2, len(panels)),
     )
 
 
 def _steps(values: tuple[float, ...] | tuple[int, ...]) -> Points:
     """Where a histogram steps, from the first bar that has anybody to the last."""
-    some = [place for place, value in enumerate(values) if value >= 0.5]
+    some = [number for number, value in enumerate(values) if value >= 0.5]
     first, last = (min(some), max(some)) if some else (0, 0)
     edges = (EDGES[0] / 1.12, *EDGES, EDGES[-1] * 1.12)
     inside = range(first, last + 1)
     return points(
-        [edges[first], *(edges[place] for place in inside), edges[last + 1]],
-        [0.0, *(float(values[place]) for place in inside), 0.0],
+        [edges[first], *(edges[number] for number in inside), edges[last + 1]],
+        [0.0, *(float(values[number]) for number in inside), 0.0],
     )
 
 
 def records_map(
-    found: RecordsRisk, shapes: Mapping[str, tuple[Points, ...]], *, level: str | None = None
+    risk: RecordsRisk, shapes: Mapping[str, tuple[Points, ...]], *, level: str | None = None
 ) -> Picture:
     """Return a map of the areas of a level, shaded by the share of their people whose ratio exceeds 2.
 
     The level is the lowest one of which areas have shapes, unless it is named.
     """
-    first = [one for one in found.areas if one.prior == found.priors[0]]
-    drawable = [one for one in reversed(first) if set(one.areas) & set(shapes)]
+    first = [area for area in risk.areas if area.prior == risk.priors[0]]
+    drawable = [area_risk for area_risk in reversed(first) if set(area_risk.areas) & set(shapes)]
     if level is not None:
-        drawable = [one for one in drawable if level in (one.level, level_name(one.level))]
+        drawable = [
+            area_risk for area_risk in drawable if level in (area_risk.level, level_name(area_risk.level))
+        ]
     if not drawable:
         of = f"level {level!r}" if level else "any level"
         raise InputError(f"no shape has the name of an area of {of}; the property must hold the areas' names")
     chosen = drawable[0]
     values = _shades(chosen)
-    names = [name for name in shapes if name in values or name not in _others(found, chosen)]
+    names = [name for name in shapes if name in values or name not in _others(risk, chosen)]
     how = "drawn" if chosen.drawn_doubled is not None else "expected"
     areas = MapAreas(
         tuple(shapes[name] for name in names),
@@ -400,8 +424,8 @@ def _shades(level: AreaRisk) -> dict[str, float]:
     return dict(zip(level.areas, (above / level.people).tolist(), strict=True))
 
 
-def _others(found: RecordsRisk, chosen: AreaRisk) -> set[str]:
-    return {name for one in found.areas if one.level != chosen.level for name in one.areas}
+def _others(risk: RecordsRisk, chosen: AreaRisk) -> set[str]:
+    return {name for area in risk.areas if area.level != chosen.level for name in area.areas}
 
 
 # -- words ---------------------------------------------------------------------------------------------------
@@ -411,11 +435,11 @@ def _brief(value: float) -> Quantity:
     return Quantity(value, Style.BRIEF, digits=4)
 
 
-def _of_level(found: RecordsRisk, value: float, style: Style) -> Claimed:
+def _of_level(risk: RecordsRisk, value: float, style: Style) -> Claimed:
     """A number about the adversary of the lowest level, who sees that level alone."""
     digits = 4 if style is Style.BRIEF else None
     return Claimed(
-        value=value, style=style, digits=digits, kind=NumberKind.EXACT, scope=found.scope_of("level")
+        value=value, style=style, digits=digits, kind=NumberKind.EXACT, scope=risk.scope_of("level")
     )
 
 
@@ -444,23 +468,23 @@ def _expected(people: float, error: float | None = None) -> Quantity | str:
     return Quantity(people, Style.BRIEF, digits=3) if people >= 0.01 else "below 0.01"
 
 
-def _level(found: RecordsRisk) -> str:
+def _level(risk: RecordsRisk) -> str:
     """The lowest area of people: of several levels where some are merged."""
-    merged = any("+" in level for level in found.levels)
-    return "lowest area" if merged else level_name(found.levels[-1])
+    merged = any("+" in level for level in risk.levels)
+    return "lowest area" if merged else level_name(risk.levels[-1])
 
 
 def _adversary(row: PeopleRisk) -> str:
     return level_name(row.adversary) if row.kind == "level" else row.adversary
 
 
-def _of_query(found: RecordsRisk, row: PeopleRisk) -> str:
+def _of_query(risk: RecordsRisk, row: PeopleRisk) -> str:
     """Of which query the counts are, where there are others."""
-    queries = [part.words for part in found.scope_of(row.kind).parts if not part.is_whole]
+    queries = [part.words for part in risk.scope_of(row.kind).parts if not part.is_whole]
     return f" ({queries[0]})" if queries else ""
 
 
-def _sentence(found: RecordsRisk, row: PeopleRisk) -> Sentence:
+def _sentence(risk: RecordsRisk, row: PeopleRisk) -> Sentence:
     """Of so many people, so many."""
     expected = sentence("{expected} are expected over the noise", expected=_expected(row.ratio_above[_TWO]))
     if row.drawn is None:
@@ -470,7 +494,7 @@ def _sentence(found: RecordsRisk, row: PeopleRisk) -> Sentence:
             people=count_quantity(row.people),
             expected=_expected(row.ratio_above[_TWO]),
             level=_adversary(row),
-            of=_of_query(found, row),
+            of=_of_query(risk, row),
             prior=row.prior,
             named=_expected(row.posterior_above[_HALF]),
         )
@@ -479,7 +503,7 @@ def _sentence(found: RecordsRisk, row: PeopleRisk) -> Sentence:
         "{doubled} ({share} in 100; {expected}), prior {prior}, and name {named} (posterior above one half)",
         people=count_quantity(row.people),
         level=_adversary(row),
-        of=_of_query(found, row),
+        of=_of_query(risk, row),
         doubled=count_quantity(row.drawn.ratio_above[_TWO]),
         share=Quantity(100 * row.drawn.ratio_above[_TWO] / row.people, Style.PLACES, digits=2),
         expected=expected,
@@ -488,69 +512,69 @@ def _sentence(found: RecordsRisk, row: PeopleRisk) -> Sentence:
     )
 
 
-def _queries(found: RecordsRisk) -> str:
+def _queries(risk: RecordsRisk) -> str:
     """Which queries the adversaries see, where these are not all."""
-    partial = [part.words for part in found.scope.parts if not part.is_whole]
+    partial = [part.words for part in risk.scope.parts if not part.is_whole]
     if not partial:
         return ""
-    if found.is_drawn and any(row.kind == "estimates" for row in found.rows):
+    if risk.is_drawn and any(row.kind == "estimates" for row in risk.rows):
         return f"All but those of the estimates see {partial[0]}; the other queries tell more. "
     return f"All of them see {partial[0]}; together with the other queries they learn more. "
 
 
-def _headline(found: RecordsRisk, prior: str) -> Paragraph:
-    text = str(_sentence(found, found.row(found.levels[-1], prior=prior)))
+def _headline(risk: RecordsRisk, prior: str) -> Paragraph:
+    text = str(_sentence(risk, risk.row(risk.levels[-1], prior=prior)))
     return Paragraph(f"{text[:1].upper()}{text[1:]}.", role="headline")
 
 
-def _body(found: RecordsRisk) -> Iterator[Part]:
+def _body(risk: RecordsRisk) -> Iterator[Part]:
     yield Paragraph(CONFIDENTIAL, role="warning")
-    if found.is_rehearsal:
+    if risk.is_rehearsal:
         yield Paragraph(f"The numbers drawn are those of a rehearsal: {NOT_PRIVATE}.", role="warning")
     yield ""
-    yield from (_headline(found, prior) for prior in found.priors)
+    yield from (_headline(risk, prior) for prior in risk.priors)
     yield ""
     yield sentence(
         "{release}: {people} people in the {cells} cells of query {query}; {uniques} are alone in their cell "
         "in their {level}.",
-        release=found.release,
-        people=count_quantity(found.people),
-        cells=count_quantity(found.cells),
-        query=found.query,
-        uniques=count_quantity(found.uniques),
-        level=_level(found),
+        release=risk.release,
+        people=count_quantity(risk.people),
+        cells=count_quantity(risk.cells),
+        query=risk.query,
+        uniques=count_quantity(risk.uniques),
+        level=_level(risk),
     )
     yield Paragraph(
         "Each person is the target once. The adversary of a level knows everyone else in the person's area "
         "there, and sees the noisy count of their cell; all levels together: knows the largest area, and "
         "sees the counts of all levels; with the hierarchy, as in Kazan and Reiter: knows the lowest area, "
         "and also sees the counts of the area above and of its other parts; with all levels above: the "
-        f"same up to the largest area. {_queries(found)}Means and “expected” are over the noise, with all "
+        f"same up to the largest area. {_queries(risk)}Means and “expected” are over the noise, with all "
         "levels above over draws of it; “drawn” are the numbers released."
     )
-    if found.rounded:
+    if risk.rounded:
         yield sentence(
             "For the means with all levels above, numbers of areas and of people beside are rounded by up to "
             "{rounded}.",
-            rounded=Quantity(found.rounded, Style.PERCENT, digits=0),
+            rounded=Quantity(risk.rounded, Style.PERCENT, digits=0),
         )
-    for prior in found.priors:
+    for prior in risk.priors:
         for who in ("everyone", "uniques"):
-            table = rows_table(found, prior, who)
+            table = _rows_table(risk, prior, who)
             if not table.rows:
                 continue
             yield ""
             yield f"Prior {prior}, {'everyone' if who == 'everyone' else 'those unique in that area'}:"
             yield table
     yield ""
-    yield f"By how many people share the cell in the {_level(found)}, prior {found.priors[0]}:"
-    yield sizes_table(found, found.priors[0])
-    yield from example_parts(found)
-    if found.certain:
+    yield f"By how many people share the cell in the {_level(risk)}, prior {risk.priors[0]}:"
+    yield _sizes_table(risk, risk.priors[0])
+    yield from example_parts(risk)
+    if risk.certain:
         yield sentence(
             "For {people} people one of the priors leaves no doubt: everyone among whom it is taken has the "
             "same cell. Nothing can be learned about them there; their ratio is 1.",
-            people=count_quantity(found.certain),
+            people=count_quantity(risk.certain),
         )
-    for what, why in found.left_out:
+    for what, why in risk.left_out:
         yield f"Left out: {level_name(what)}, which {why}."

@@ -55,7 +55,7 @@ _COLUMNS = (
 
 
 @describes(TableRisk)
-def table_risk_answer(found: TableRisk, *, table: str = "") -> Answer:
+def table_risk_answer(table_risk: TableRisk, *, table: str = "") -> Answer:
     """Say for the rows of a table, by level, what they tell; `table` is its name.
 
     >>> import tempfile
@@ -71,46 +71,46 @@ def table_risk_answer(found: TableRisk, *, table: str = "") -> Answer:
     >>> [row[2] for row in answer.body[3].cells]
     ['50 %', '100 %', '66.7 %']
     """
-    levels, total = _summary(found.levels), _summary([found.total])
-    whole = found.total
+    levels, total = _summary(table_risk.levels), _summary([table_risk.total])
+    whole = table_risk.total
     doubled = _in_percent(whole.share_doubled)
-    largest = Claimed(value=whole.maximum, kind=NumberKind.AT_MOST, scope=found.scope, digits=4)
+    largest = Claimed(value=whole.maximum, kind=NumberKind.AT_MOST, scope=table_risk.scope, digits=4)
     record = {
         **({"table": table} if table else {}),
-        "rows": found.rows,
-        "prior": found.prior,
-        "adversary": table_adversary(found),
-        "confidential": found.is_confidential,
+        "rows": table_risk.rows,
+        "prior": table_risk.prior,
+        "adversary": table_adversary(table_risk),
+        "confidential": table_risk.is_confidential,
         "maximum_ratio": largest,
         "levels": levels,
         "all": total.objects[0],
     }
-    prior = _prior(found)
+    prior = _prior(table_risk)
     return Answer(
         table or "A table",
         record,
-        tuple(_body(found, table)),
+        tuple(_body(table_risk, table)),
         (
             Fact("odds doubled", doubled, "of the rows"),
             Fact("largest ratio", largest, "posterior over prior"),
             Fact("mean posterior", _brief(whole.mean_posterior), f"prior {prior}"),
         ),
-        (Caution(_KNOWN.format(found.known_column)),) if found.is_confidential else (),
+        (Caution(_KNOWN.format(table_risk.known_column)),) if table_risk.is_confidential else (),
         tables={"levels": levels},
         command=f"discreet risk table {table or 'FILE'} "
-        + (f"--prior-column {found.prior_column}" if found.prior_column else f"--prior {prior}"),
+        + (f"--prior-column {table_risk.prior_column}" if table_risk.prior_column else f"--prior {prior}"),
         summary=sentence(
             "{rows}, odds doubled in {doubled}, ratio at most {largest}; {adversary}",
-            rows=_rows(found),
+            rows=_rows(table_risk),
             doubled=doubled,
             largest=largest,
-            adversary=table_adversary(found),
+            adversary=table_adversary(table_risk),
         ),
-        figures={"ratios": partial(ratios_picture, found)},
+        figures={"ratios": partial(_ratios_picture, table_risk)},
     )
 
 
-def ratios_picture(found: TableRisk) -> Picture:
+def _ratios_picture(table_risk: TableRisk) -> Picture:
     """Return the share of rows whose ratio is above each value, a line for each level.
 
     >>> import tempfile
@@ -119,33 +119,35 @@ def ratios_picture(found: TableRisk) -> Picture:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "table.csv")
     ...     _ = file.write_text("level,value,variance\\nBlock,8,5\\nState,70,5\\n")
-    ...     picture = ratios_picture(table_risk(file, prior="1/10", known=0))
+    ...     picture = _ratios_picture(table_risk(file, prior="1/10", known=0))
     >>> [item.label for item in picture.panels[0].items], picture.title
     (['odds doubled', 'Block', 'State'], '2 rows, prior 0.1')
     """
-    items: list[Item] = [] if found.prior is None else [Rule(2.0 / (1.0 + found.prior), "odds doubled")]
-    for place, (name, tally) in enumerate(list(found.tallies.items())[:PLACES]):
+    items: list[Item] = (
+        [] if table_risk.prior is None else [Rule(2.0 / (1.0 + table_risk.prior), "odds doubled")]
+    )
+    for number, (name, tally) in enumerate(list(table_risk.tallies.items())[:PLACES]):
         shares = 1.0 - np.cumsum(tally.counts) / tally.total
         values = np.concatenate([tally.values[:1], tally.values])
         steps = points(values, np.concatenate([[1.0], shares]))
-        items.append(Line(steps, level_name(name), place, is_stepped=True))
-    smallest = 1.0 / max(tally.total for tally in found.tallies.values())
+        items.append(Line(steps, level_name(name), number, is_stepped=True))
+    smallest = 1.0 / max(tally.total for tally in table_risk.tallies.values())
     y = Axis("share of rows above", max(smallest, 1e-7) / 2, 1.5, is_log=True, written=Notation.PERCENT)
-    hidden = len(found.tallies) - PLACES
+    hidden = len(table_risk.tallies) - PLACES
     more = f"; {hidden} more levels are not drawn" if hidden > 0 else ""
-    title = f"{_rows(found)}, prior {_prior(found)}{more}"
+    title = f"{_rows(table_risk)}, prior {_prior(table_risk)}{more}"
     return Picture((Panel(Axis("ratio: posterior over prior"), y, tuple(items)),), title)
 
 
-def _prior(found: TableRisk) -> str:
+def _prior(table_risk: TableRisk) -> str:
     """The prior, or where it is."""
-    if found.prior is None:
-        return f"by column {found.prior_column}"
-    return str(Quantity(found.prior, Style.BRIEF))
+    if table_risk.prior is None:
+        return f"by column {table_risk.prior_column}"
+    return str(Quantity(table_risk.prior, Style.BRIEF))
 
 
-def _rows(found: TableRisk) -> str:
-    return f"{Quantity(found.rows, Style.COUNT)} row{'s' * (found.rows != 1)}"
+def _rows(table_risk: TableRisk) -> str:
+    return f"{Quantity(table_risk.rows, Style.COUNT)} row{'s' * (table_risk.rows != 1)}"
 
 
 def _brief(value: float) -> Quantity:
@@ -187,39 +189,39 @@ def _told(drawn: Drawn | None) -> tuple[object, ...]:
     return (drawn.mean_ratio, *drawn.ratio_above, *drawn.posterior_above, drawn.quantiles)
 
 
-def table_adversary(found: TableRisk) -> str:
+def table_adversary(table_risk: TableRisk) -> str:
     """Say who the adversary of a table is."""
     who = "someone who knows everyone else in the row"
-    if found.known is not None:
-        who += f", {found.known} with the characteristics"
-    elif found.known_column is not None:
-        who += f", as many with the characteristics as column {found.known_column!r} says"
-    elif found.law == "table":
+    if table_risk.known is not None:
+        who += f", {table_risk.known} with the characteristics"
+    elif table_risk.known_column is not None:
+        who += f", as many with the characteristics as column {table_risk.known_column!r} says"
+    elif table_risk.law == "table":
         who += ", averaged over the possible counts, weighted as the table itself suggests"
-        if found.flat_rows:
-            many = Quantity(found.flat_rows, Style.COUNT)
+        if table_risk.flat_rows:
+            many = Quantity(table_risk.flat_rows, Style.COUNT)
             rows = (
                 f"{many} row that is large or has"
-                if found.flat_rows == 1
+                if table_risk.flat_rows == 1
                 else f"{many} rows that are large or have"
             )
             who += f" (for {rows} few others near, all counts equally likely)"
     else:
         who += ", averaged over the possible counts, all equally likely"
-    floor = "; negative values were published as zero" if found.nonnegative else ""
-    if found.prior is None:
-        return f"{who}, and gives the target the chance that column {found.prior_column!r} says{floor}"
-    return f"{who}, and gives the target a chance of {_prior(found)}{floor}"
+    floor = "; negative values were published as zero" if table_risk.nonnegative else ""
+    if table_risk.prior is None:
+        return f"{who}, and gives the target the chance that column {table_risk.prior_column!r} says{floor}"
+    return f"{who}, and gives the target a chance of {_prior(table_risk)}{floor}"
 
 
-def _body(found: TableRisk, table: str) -> Iterator[Part]:
-    yield f"{table}: {_rows(found)}." if table else f"{_rows(found)}."
-    yield Paragraph(f"Adversary: {table_adversary(found)}.")
+def _body(table_risk: TableRisk, table: str) -> Iterator[Part]:
+    yield f"{table}: {_rows(table_risk)}." if table else f"{_rows(table_risk)}."
+    yield Paragraph(f"Adversary: {table_adversary(table_risk)}.")
     yield ""
-    yield _summary((*found.levels, found.total))
+    yield _summary((*table_risk.levels, table_risk.total))
     yield ""
-    yield _doubled(found)
-    drawn, people = found.total.drawn, found.total.people
+    yield _doubled(table_risk)
+    drawn, people = table_risk.total.drawn, table_risk.total.people
     if drawn is not None and people:
         above = drawn.ratio_above[RATIOS.index(2.0)]
         yield sentence(
@@ -232,30 +234,30 @@ def _body(found: TableRisk, table: str) -> Iterator[Part]:
         )
 
 
-def _people(found: TableRisk) -> Sentence | str:
+def _people(table_risk: TableRisk) -> Sentence | str:
     """How many people the rows count in which the odds double, if rows count different numbers of them."""
-    if found.known_column is None:
+    if table_risk.known_column is None:
         return ""
-    share = Quantity(100 * (found.total.targets_doubled or 0.0), Style.BRIEF, digits=3)
+    share = Quantity(100 * (table_risk.total.targets_doubled or 0.0), Style.BRIEF, digits=3)
     return sentence(
         "; these rows count {share} in 100 of all people, the target of each included", share=share
     )
 
 
-def _doubled(found: TableRisk) -> Sentence:
-    if found.law is None:
+def _doubled(table_risk: TableRisk) -> Sentence:
+    if table_risk.law is None:
         return sentence(
             "In {share} of 100 rows this adversary's odds that the target is present (chance present to "
             "chance absent) more than double{people}. The percentages above the columns are shares of rows "
             "whose ratio, posterior to prior, is no larger.",
-            share=Quantity(100 * found.total.share_doubled, Style.BRIEF, digits=3),
-            people=_people(found),
+            share=Quantity(100 * table_risk.total.share_doubled, Style.BRIEF, digits=3),
+            people=_people(table_risk),
         )
     return sentence(
         "For about {share} in 100 of the people counted in the table, this adversary's odds that they are "
         "present (chance present to chance absent) more than double. {how} The column “odds doubled” treats "
         "every row as if the target were in it; the percentages above the columns are shares of rows whose "
         "average ratio, posterior to prior, is no larger.",
-        share=Quantity(100 * (found.total.targets_doubled or 0.0), Style.BRIEF, digits=3),
-        how=_LAWS[found.law],
+        share=Quantity(100 * (table_risk.total.targets_doubled or 0.0), Style.BRIEF, digits=3),
+        how=_LAWS[table_risk.law],
     )

@@ -24,7 +24,7 @@ def has_sums(release: Release) -> bool:
     >>> has_sums(load("pl94-2020"))
     False
     """
-    return any(one.is_sum for one in release.variables.values())
+    return any(variable.is_sum for variable in release.variables.values())
 
 
 def counts_word(release: Release) -> str:
@@ -48,10 +48,10 @@ def sums_notes(release: Release) -> Iterator[str]:
 0.5.
     Variances are of the noise, in units; standard deviations, margins and estimates are in what is summed.
     """
-    known = dict.fromkeys(one for one in release.variables.values() if one.is_sum)
+    known = dict.fromkeys(each for each in release.variables.values() if each.is_sum)
     for variable in known:
         yield f"{variable.name or 'Counts'}: {_adds(variable)}; one record adds at most {_bound(variable)}."
-    if any(one.step != 1 for one in known):
+    if any(each.step != 1 for each in known):
         yield (
             "Variances are of the noise, in units; standard deviations, margins and estimates are in what is "
             "summed."
@@ -99,13 +99,13 @@ def variable_record(variable: Variable) -> dict[str, object]:
 # -- what clipping takes away --------------------------------------------------------------------------------
 
 
-def clipped_sentences(found: Sequence[Clipped]) -> Iterator[Sentence]:
+def clipped_sentences(clipped: Sequence[Clipped]) -> Iterator[Sentence]:
     """Say what clipping took away of each column, or which queries would tell it."""
-    for one in found:
-        what = f"weights ({one.column})" if one.is_weight else one.column
-        bound = as_decimal(one.at_most)
-        if one.records is None and one.amount is None:
-            records, amount = one.queries
+    for lost in clipped:
+        what = f"weights ({lost.column})" if lost.is_weight else lost.column
+        bound = as_decimal(lost.at_most)
+        if lost.records is None and lost.amount is None:
+            records, amount = lost.queries
             yield sentence(
                 "What clipping {what} at {bound} takes away is not measured; the queries {records} and "
                 "{amount} would tell.",
@@ -116,16 +116,16 @@ def clipped_sentences(found: Sequence[Clipped]) -> Iterator[Sentence]:
             )
             continue
         parts = []
-        if one.amount is not None:
-            parts.append(_taken(one.amount, ""))
-        if one.records is not None:
-            parts.append(_taken(one.records, " records"))
+        if lost.amount is not None:
+            parts.append(_taken(lost.amount, ""))
+        if lost.records is not None:
+            parts.append(_taken(lost.records, " records"))
         join = " from about " if len(parts) == 2 else ""
-        lead = "took away about " if one.amount is not None else "changed about "
+        lead = "took away about " if lost.amount is not None else "changed about "
         beyond = (
             ""
-            if one.beyond is None or one.amount is None
-            else (f" What a record has above {as_decimal(one.beyond)} is not in it.")
+            if lost.beyond is None or lost.amount is None
+            else (f" What a record has above {as_decimal(lost.beyond)} is not in it.")
         )
         yield sentence(
             "Clipping {what} at {bound} {lead}{parts}.{beyond}",
@@ -137,10 +137,10 @@ def clipped_sentences(found: Sequence[Clipped]) -> Iterator[Sentence]:
         )
 
 
-def _taken(found: TakenAway, word: str) -> str:
+def _taken(taken: TakenAway, word: str) -> str:
     """Write an estimate with its interval, rounded outwards."""
-    about = _whole(max(found.estimate, 0.0), round)
-    return f"{about}{word} (95 %: {_whole(found.lower95, math.floor)} to {_whole(found.upper95, math.ceil)})"
+    about = _whole(max(taken.estimate, 0.0), round)
+    return f"{about}{word} (95 %: {_whole(taken.lower95, math.floor)} to {_whole(taken.upper95, math.ceil)})"
 
 
 def _whole(number: float, turn: object) -> str:
@@ -150,9 +150,9 @@ def _whole(number: float, turn: object) -> str:
     return str(Quantity(int(turn(number)), Style.COUNT))
 
 
-def clipped_records(found: Iterable[Clipped]) -> list[dict[str, object]]:
+def clipped_records(clipped: Iterable[Clipped]) -> list[dict[str, object]]:
     """Return what clipping took away, for machines."""
-    return [{**asdict(one), "at_most": str(one.at_most), "beyond": _text(one.beyond)} for one in found]
+    return [{**asdict(lost), "at_most": str(lost.at_most), "beyond": _text(lost.beyond)} for lost in clipped]
 
 
 def _text(number: Fraction | None) -> str | None:

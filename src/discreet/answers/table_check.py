@@ -30,74 +30,79 @@ _COLUMNS = (
 
 
 @describes(TableCheck)
-def table_check_answer(found: TableCheck) -> Answer:
+def table_check_answer(checked: TableCheck) -> Answer:
     """Say whether all tables are what the records count to, and if not, which numbers differ."""
-    wrong = sum(one.count for one in found.differences)
+    wrong = sum(difference.count for difference in checked.differences)
     record: dict[str, object] = {
-        "tables": str(found.tables),
-        "counted_from": found.counted_from,
-        "agrees": found.agrees,
-        "people": found.people,
-        "areas": found.areas,
-        "numbers": found.numbers,
-        "queries": found.queries,
-        "not_checked": found.not_checked,
-        "held": found.held,
+        "tables": str(checked.tables),
+        "counted_from": checked.counted_from,
+        "agrees": checked.agrees,
+        "people": checked.people,
+        "areas": checked.areas,
+        "numbers": checked.numbers,
+        "queries": checked.queries,
+        "not_checked": checked.not_checked,
+        "held": checked.held,
         "differences": [
-            {"what": one.what, "file": one.file, "count": one.count, "first": _numbers(one)}
-            for one in found.differences
+            {
+                "what": difference.what,
+                "file": difference.file,
+                "count": difference.count,
+                "first": _numbers(difference),
+            }
+            for difference in checked.differences
         ],
-        "problems": [str(one) for one in found.problems],
-        "not_private": found.not_private,
+        "problems": [str(problem) for problem in checked.problems],
+        "not_private": checked.not_private,
     }
-    verdict = "all agree" if found.agrees else f"{wrong} differ, {len(found.problems)} kinds of problems"
+    verdict = "all agree" if checked.agrees else f"{wrong} differ, {len(checked.problems)} kinds of problems"
     return Answer(
-        f"Tables of {found.tables}",
+        f"Tables of {checked.tables}",
         record,
-        tuple(_body(found)),
+        tuple(_body(checked)),
         (
-            Fact("numbers compared", count_quantity(found.numbers)),
+            Fact("numbers compared", count_quantity(checked.numbers)),
             Fact("that differ", count_quantity(wrong)),
         ),
         command="discreet check-tables",
-        summary=f"{found.tables}: {found.numbers} numbers of {found.areas} areas compared, {verdict}",
+        summary=f"{checked.tables}: {checked.numbers} numbers of {checked.areas} areas compared, {verdict}",
     )
 
 
-def _body(found: TableCheck) -> Iterator[Part]:
-    if found.not_private:
+def _body(checked: TableCheck) -> Iterator[Part]:
+    if checked.not_private:
         yield f"{NOT_PRIVATE}: made from a rehearsal; nothing of it may be published."
     yield sentence(
         "{rows} of {file} counted in {areas}; {numbers} compared.",
-        rows=counted(found.people, "person").replace("persons", "people"),
-        file=found.counted_from,
-        areas=counted(found.areas, "area"),
-        numbers=counted(found.numbers, "number"),
+        rows=counted(checked.people, "person").replace("persons", "people"),
+        file=checked.counted_from,
+        areas=counted(checked.areas, "area"),
+        numbers=counted(checked.numbers, "number"),
     )
-    if found.agrees:
+    if checked.agrees:
         yield "Every number is what they count to."
-    if found.queries:
-        yield Paragraph(f"Tables compared in every area: {', '.join(found.queries)}.")
-    if found.held:
-        yield sentence("Exact counts and limits compared: {many}.", many=count_quantity(found.held))
-    if found.not_checked:
-        yield Paragraph(f"Not compared, because they do not count records: {', '.join(found.not_checked)}.")
-    if found.problems:
+    if checked.queries:
+        yield Paragraph(f"Tables compared in every area: {', '.join(checked.queries)}.")
+    if checked.held:
+        yield sentence("Exact counts and limits compared: {many}.", many=count_quantity(checked.held))
+    if checked.not_checked:
+        yield Paragraph(f"Not compared, because they do not count records: {', '.join(checked.not_checked)}.")
+    if checked.problems:
         yield "What is wrong with the files:"
-        yield Bullets(tuple(map(str, found.problems)))
-    for one in found.differences:
+        yield Bullets(tuple(map(str, checked.problems)))
+    for difference in checked.differences:
         yield ""
         yield sentence(
             "{many} {what} ({file}){more}:",
-            more="; the first of them" if one.count > len(one.first) else "",
-            many=f"{counted(one.count, 'number')} {'differs' if one.count == 1 else 'differ'}",
-            what=_WHAT[one.what],
-            file=one.file,
+            more="; the first of them" if difference.count > len(difference.first) else "",
+            many=f"{counted(difference.count, 'number')} {'differs' if difference.count == 1 else 'differ'}",
+            what=_WHAT[difference.what],
+            file=difference.file,
         )
-        yield _numbers(one)
+        yield _numbers(difference)
 
 
-def _numbers(one: Difference) -> AnswerTable:
+def _numbers(difference: Difference) -> AnswerTable:
     rows = tuple(
         (
             wrong.unit,
@@ -107,6 +112,6 @@ def _numbers(one: Difference) -> AnswerTable:
             None if wrong.found is None else count_quantity(wrong.found),
             count_quantity(wrong.counted),
         )
-        for wrong in one.first
+        for wrong in difference.first
     )
     return AnswerTable(_COLUMNS, rows)

@@ -26,10 +26,10 @@ _COLUMNS = (
 )
 
 
-def size_text(least: int, most: int | None) -> str:
+def _size_text(least: int, most: int | None) -> str:
     """Write a class of sizes.
 
-    >>> size_text(0, 0), size_text(10, 99), size_text(1000, None)
+    >>> _size_text(0, 0), _size_text(10, 99), _size_text(1000, None)
     ('0', '10 to 99', '1,000 and more')
     """
     if most is None:
@@ -46,20 +46,20 @@ def error_cells(errors: Sequence[TableError]) -> AnswerTable:
     """
     rows = (
         (
-            level_name(one.level),
-            one.query,
-            size_text(one.least, one.most),
-            one.level,
-            one.least,
-            one.most,
-            count_quantity(one.cells),
-            Quantity(one.bias, Style.CHANGE, digits=2),
-            Quantity(one.bias_error, Style.MARGIN),
-            Quantity(one.rmse, Style.MARGIN),
-            count_quantity(one.margin95),
-            Quantity(one.sd, Style.MARGIN),
+            level_name(error.level),
+            error.query,
+            _size_text(error.least, error.most),
+            error.level,
+            error.least,
+            error.most,
+            count_quantity(error.cells),
+            Quantity(error.bias, Style.CHANGE, digits=2),
+            Quantity(error.bias_error, Style.MARGIN),
+            Quantity(error.rmse, Style.MARGIN),
+            count_quantity(error.margin95),
+            Quantity(error.sd, Style.MARGIN),
         )
-        for one in errors
+        for error in errors
     )
     return AnswerTable(_COLUMNS, tuple(rows), groups=True)
 
@@ -72,32 +72,32 @@ def finest_errors(errors: Sequence[TableError]) -> list[TableError]:
     ['r']
     """
     cells: dict[tuple[str, str], int] = {}
-    for one in errors:
-        cells[one.level, one.query] = cells.get((one.level, one.query), 0) + one.cells
+    for error in errors:
+        cells[error.level, error.query] = cells.get((error.level, error.query), 0) + error.cells
     finest = {
         level: max((query for its, query in cells if its == level), key=lambda query: cells[level, query])
         for level, _ in cells
     }
-    return [one for one in errors if finest[one.level] == one.query]
+    return [row for row in errors if finest[row.level] == row.query]
 
 
-def error_said(found: TableErrors) -> Iterator[Part]:
+def error_said(table_errors: TableErrors) -> Iterator[Part]:
     """Say what whole numbers lose, and how it was found."""
-    if not found.errors:
+    if not table_errors.errors:
         return
-    some = "" if found.units == found.all_units else "a sample of families, "
+    some = "" if table_errors.units == table_errors.all_units else "a sample of families, "
     yield Paragraph(
         sentence(
             "Whole numbers, none negative, are not unbiased: what is cut off at zero in one cell is missing "
             "in another. Their errors if the table were the truth, from noise drawn anew {times} times "
             "({some}{units} of {every} areas; nothing is spent), in the table of most cells of each level:",
-            times=count_quantity(found.replicates),
+            times=count_quantity(table_errors.replicates),
             some=some,
-            units=count_quantity(found.units),
-            every=count_quantity(found.all_units),
+            units=count_quantity(table_errors.units),
+            every=count_quantity(table_errors.all_units),
         )
     )
-    yield error_cells(finest_errors(found.errors))
+    yield error_cells(finest_errors(table_errors.errors))
     yield Paragraph("The other tables are in the manifest. To add up many small areas, use the estimates.")
 
 
@@ -111,14 +111,22 @@ def error_picture(errors: Sequence[TableError]) -> Picture:
     ('0',)
     """
     finest = finest_errors(errors)
-    levels = list(dict.fromkeys(one.level for one in finest))
-    sizes = sorted({(one.least, 10**18 if one.most is None else one.most) for one in finest})
-    names = tuple(size_text(least, None if most == 10**18 else most) for least, most in sizes)
-    place = {least: number for number, (least, _) in enumerate(sizes)}
+    levels = list(dict.fromkeys(table_error.level for table_error in finest))
+    sizes = sorted(
+        {
+            (table_error.least, 10**18 if table_error.most is None else table_error.most)
+            for table_error in finest
+        }
+    )
+    names = tuple(_size_text(least, None if most == 10**18 else most) for least, most in sizes)
+    position_of = {least: number for number, (least, _) in enumerate(sizes)}
 
     def lines(level: str, number: int, value: str) -> Line:
-        mine = [one for one in finest if one.level == level]
-        at = tuple((float(place[one.least]), float(getattr(one, value))) for one in mine)
+        mine = [table_error for table_error in finest if table_error.level == level]
+        at = tuple(
+            (float(position_of[table_error.least]), float(getattr(table_error, value)))
+            for table_error in mine
+        )
         return Line(at, level_name(level), number)
 
     x = Axis("true count", names=names)

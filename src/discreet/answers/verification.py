@@ -14,7 +14,7 @@ from discreet.numbers import decimal
 
 
 @describes(Verification)
-def verification_answer(found: Verification) -> Answer:
+def verification_answer(verified: Verification) -> Answer:
     """Say what was claimed, whether it is proved or refuted, and how.
 
     >>> from discreet.accounting.verification import verify
@@ -24,10 +24,14 @@ def verification_answer(found: Verification) -> Answer:
     dhc-2022-08-25, one person added or removed (unbounded): This is (60, 1e-10)-differentially private.
     proved
     """
-    account = found.certificate.account()
-    says, verdict, reason = found.certificate.says, found.verdict.capitalize(), reason_text(found)
+    account = verified.certificate.account()
+    says, verdict, reason = (
+        verified.certificate.says,
+        verified.verdict.capitalize(),
+        reason_text(verified),
+    )
     record = {
-        "verdict": found.verdict,
+        "verdict": verified.verdict,
         "says": says,
         "reason": reason,
         "release": account.name,
@@ -36,10 +40,13 @@ def verification_answer(found: Verification) -> Answer:
         "people": account.people,
         "pairs": account.pairs,
         "answer": account.claim.document(),
-        "witness": _witness(found),
-        "roads": dict(found.roads),
-        "cases": {"taken": listed(found.certificate.taken), "of": found.certificate.cases_of_all},
-        "not_checked": list(found.not_checked),
+        "witness": _witness(verified),
+        "roads": dict(verified.roads),
+        "cases": {
+            "taken": listed(verified.certificate.taken),
+            "of": verified.certificate.cases_of_all,
+        },
+        "not_checked": list(verified.not_checked),
     }
     who = relation(account.neighbours, account.unit, account.people)
     body: tuple[Paragraph, ...] = (
@@ -47,14 +54,14 @@ def verification_answer(found: Verification) -> Answer:
         Paragraph(f"{verdict}. {reason}"),
     )
     cautions = (Caution(claim_text(account.claim)),) if account.claim.reasons else ()
-    if found.not_checked:
-        named = " and ".join(filter(None, (", ".join(found.not_checked[:-1]), found.not_checked[-1])))
+    if verified.not_checked:
+        named = " and ".join(filter(None, (", ".join(verified.not_checked[:-1]), verified.not_checked[-1])))
         body += (Paragraph(f"Not checked: what the certificate says of its {named}."),)
     facts = (Fact(says, verdict, reason),)
     return Answer(account.name, record, body, facts, cautions, summary=f"{verdict}: {says} {reason}")
 
 
-def reason_text(found: Verification) -> str:
+def reason_text(verified: Verification) -> str:
     """Say what a verdict rests on.
 
     >>> from discreet.accounting.verification import verify
@@ -62,81 +69,83 @@ def reason_text(found: Verification) -> str:
     >>> print(reason_text(verify(load("dhc-2022-08-25"), epsilon=60, delta="1e-10")))
     One case: the bound of zCDP.
     """
-    stated, low, high = found.certificate, *_stated_ends(found)
-    match found.ground:
+    stated, low, high = verified.certificate, *_stated_ends(verified)
+    match verified.ground:
         case Ground.SETTLED:
-            return f"{_methods(found)} {_test_text(found.test)}".strip()
+            return f"{_methods(verified)} {_test_text(verified.test)}".strip()
         case Ground.NO_SCOPE:
             return (
-                f"Scope not stated: the numbers hold in the cases taken ({found.compared} of "
+                f"Scope not stated: the numbers hold in the cases taken ({verified.compared} of "
                 f"{stated.cases_of_all}), but a certificate of format 1 does not say what it covers; make it "
                 "anew with this version."
             )
         case Ground.TEST:
-            return _test_text(found.test)
+            return _test_text(verified.test)
         case Ground.NO_START:
-            return f"No test was found to start from: {found.trouble}."
+            return f"No test was found to start from: {verified.trouble}."
         case Ground.NO_TEST:
-            return f"No test could be shown to reach the upper end. {_test_text(found.test) or _NOT_ENCLOSED}"
+            return (
+                f"No test could be shown to reach the upper end. {_test_text(verified.test) or _NOT_ENCLOSED}"
+            )
         case Ground.SMALLER:
-            return f"{_test_text(found.test)} That is below {low}.{_only_a_bound(found)}"
+            return f"{_test_text(verified.test)} That is below {low}.{_only_a_bound(verified)}"
         case Ground.PERHAPS_SMALLER:
             return "It could not be shown in every case that no test has a smaller type II error."
         case Ground.GUESSING:
             guess = number_text(1 - stated.given)
             return f"The type II error of a test that ignores the data is {guess}, below {low}."
         case Ground.ALL_LARGER:
-            assert found.larger is not None
+            assert verified.larger is not None
             return (
                 f"No test of type I error {number_text(stated.given)} has a type II error below "
-                f"{decimal(found.larger, digits=6, down=True).lower()}, which is above {high}."
+                f"{decimal(verified.larger, digits=6, down=True).lower()}, which is above {high}."
             )
         case _:
-            return _about_delta(found)
+            return _about_delta(verified)
 
 
 _NOT_ENCLOSED = "The values of delta at the points in question could not be enclosed."
 
 
-def _stated_ends(found: Verification) -> tuple[str, str]:
-    ends = found.certificate.interval
+def _stated_ends(verified: Verification) -> tuple[str, str]:
+    ends = verified.certificate.interval
     return number_text(ends.lower), number_text(ends.upper)
 
 
-def _about_delta(found: Verification) -> str:
+def _about_delta(verified: Verification) -> str:
     """What delta of the witness is, beside what it was compared with."""
-    assert found.epsilon is not None
-    assert found.delta is not None
-    assert found.level is not None
-    at, level = f"delta at epsilon {number_text(found.epsilon)}", number_text(found.level)
-    most = decimal(found.delta.upper, digits=6, down=False).lower()
-    if found.ground is Ground.EXCEEDED:
-        least = _decisive(found.delta.lower, found.level)
-        return f"In case {found.case} {at} is at least {least}, above {level}.{_only_a_bound(found)}"
-    if found.ground is Ground.NOT_REACHED:
+    assert verified.epsilon is not None
+    assert verified.delta is not None
+    assert verified.level is not None
+    at, level = f"delta at epsilon {number_text(verified.epsilon)}", number_text(verified.level)
+    most = decimal(verified.delta.upper, digits=6, down=False).lower()
+    if verified.ground is Ground.EXCEEDED:
+        least = _decisive(verified.delta.lower, verified.level)
+        return f"In case {verified.case} {at} is at least {least}, above {level}.{_only_a_bound(verified)}"
+    if verified.ground is Ground.NOT_REACHED:
         return f"In every case {at} is at most {most}, below {level}: the lower end is too high."
-    if found.ground is Ground.PERHAPS_REACHED:
-        return f"Whether {at} reaches {level} in case {found.case} could not be shown."
-    least = decimal(max(found.delta.lower, Fraction(0)), digits=6, down=True).lower()
+    if verified.ground is Ground.PERHAPS_REACHED:
+        return f"Whether {at} reaches {level} in case {verified.case} could not be shown."
+    least = decimal(max(verified.delta.lower, Fraction(0)), digits=6, down=True).lower()
     return (
-        f"In {found.open_cases} of {found.compared} cases neither side could be proved: in case "
-        f"{found.case} {at} is between {least} and {most}."
+        f"In {verified.open_cases} of {verified.compared} cases neither side could be proved: in case "
+        f"{verified.case} {at} is between {least} and {most}."
     )
 
 
-def _only_a_bound(found: Verification) -> str:
+def _only_a_bound(verified: Verification) -> str:
     """That a case decides nothing where the account is an upper bound."""
-    if not found.rests_on_a_bound:
+    if not verified.rests_on_a_bound:
         return ""
     return " The account is an upper bound: the release may keep the promise all the same."
 
 
-def _methods(found: Verification) -> str:
+def _methods(verified: Verification) -> str:
     """How many cases each method has settled."""
-    if found.compared == 1:
-        return f"One case: {next(iter(found.roads), 'nothing to show')}."
-    parts = [f"{road} ({many})" for road, many in Counter(found.roads).most_common()]
-    return f"All {found.compared} cases: {', '.join(parts)}."
+    if verified.compared == 1:
+        return f"One case: {next(iter(verified.roads), 'nothing to show')}."
+    parts = [f"{road} ({many})" for road, many in Counter(verified.roads).most_common()]
+    return f"All {verified.compared} cases: {', '.join(parts)}."
 
 
 def _test_text(test: ErrorBound | None) -> str:
@@ -157,12 +166,12 @@ def _decisive(value: Fraction, level: Fraction) -> str:
     return decimal(value, digits=digits, down=True).lower()
 
 
-def _witness(found: Verification) -> dict[str, object] | None:
+def _witness(verified: Verification) -> dict[str, object] | None:
     """The case that decides, and the ends of its delta, rounded outward."""
-    if found.case is None or found.epsilon is None or found.delta is None:
+    if verified.case is None or verified.epsilon is None or verified.delta is None:
         return None
     ends = {
-        "lower": decimal(max(found.delta.lower, Fraction(0)), down=True),
-        "upper": decimal(found.delta.upper, down=False),
+        "lower": decimal(max(verified.delta.lower, Fraction(0)), down=True),
+        "upper": decimal(verified.delta.upper, down=False),
     }
-    return {"case": listed(found.case), "epsilon": number_text(found.epsilon), "delta": ends}
+    return {"case": listed(verified.case), "epsilon": number_text(verified.epsilon), "delta": ends}

@@ -20,12 +20,12 @@ def table_cells(table: Tabulation) -> Integers:
     """
     cell = np.zeros(table.sizes, dtype=np.int64)
     outside = np.zeros(table.sizes, dtype=bool)
-    for place, groups in enumerate(table.by_attribute):
-        label = np.full(table.sizes[place], -1, dtype=np.int64)
+    for index, groups in enumerate(table.by_attribute):
+        label = np.full(table.sizes[index], -1, dtype=np.int64)
         for number, group in enumerate(groups):
             label[list(group)] = number
         shape = [1] * len(table.sizes)
-        shape[place] = -1
+        shape[index] = -1
         cell = cell * len(groups) + label.reshape(shape)
         outside |= (label < 0).reshape(shape)
     return np.where(outside, -1, cell).ravel()
@@ -71,15 +71,15 @@ def shared_cells(attributes: Attributes, one: str, two: str) -> Integers:
     """
     first, second = (attributes.tabulation(query).by_attribute for query in (one, two))
     cell = np.zeros(attributes.sizes, dtype=np.int64)
-    for place, size in enumerate(attributes.sizes):
+    for index, size in enumerate(attributes.sizes):
         label = np.zeros(size, dtype=np.int64)
-        for number, group in enumerate(first[place]):
+        for number, group in enumerate(first[index]):
             label[list(group)] = number
-        for group in second[place]:  # join what either query joins
+        for group in second[index]:  # join what either query joins
             together = np.unique(label[list(group)])
             label[np.isin(label, together)] = together[0]
         names, label = np.unique(label, return_inverse=True)
         shape = [1] * len(attributes.sizes)
-        shape[place] = -1
+        shape[index] = -1
         cell = cell * len(names) + label.reshape(shape)
     return cell.ravel()

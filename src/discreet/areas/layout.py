@@ -57,12 +57,12 @@ class Listing:
         """
         rows: list[tuple[str, int, int]] = []
         above: dict[str, int] = {}
-        for place, some in enumerate(codes):
+        for column, some in enumerate(codes):
             here, only = {}, next(iter(above.values())) if len(above) == 1 else -1
             for code in some:
                 ahead = (above[code[:n]] for n in range(len(code), -1, -1) if code[:n] in above)
                 here[code] = len(rows)
-                rows.append((code, place, next(ahead, only)))
+                rows.append((code, column, next(ahead, only)))
             above = here
         names, level, parent = zip(*rows, strict=True)
         places = np.array(level, dtype=np.int32), np.array(parent, dtype=np.int32)
@@ -157,58 +157,58 @@ def tree_of(table: ReadTable, release: Release | None, *, once: bool = False) ->
     return checked_tree(Listing(units.values, names, level, parent, row, problems), release, before)
 
 
-def checked_tree(found: Listing, release: Release | None, before: int = 0) -> Tree:
+def checked_tree(listing: Listing, release: Release | None, before: int = 0) -> Tree:
     """Put units into canonical order, and check them against the levels and paths of a release.
 
     `before` is how many kinds of problems there were before those of the tree.
     """
     if release is not None:
-        _check_levels(found, release)
-    if found.problems.count > before:
-        found.problems.stop()
-    tree, place = arrange(found)
+        _check_levels(listing, release)
+    if listing.problems.count > before:
+        listing.problems.stop()
+    tree, node = arrange(listing)
     if release is not None:
-        _check_paths(tree, found, place, release)
-    elif tree.size < len(found.level):
-        found.problems.at("some areas have no way up to an area without a parent")
-    if found.problems.count > before:
-        found.problems.stop()
+        _check_paths(tree, listing, node, release)
+    elif tree.size < len(listing.level):
+        listing.problems.at("some areas have no way up to an area without a parent")
+    if listing.problems.count > before:
+        listing.problems.stop()
     return tree
 
 
-def _check_levels(found: Listing, release: Release) -> None:
+def _check_levels(listing: Listing, release: Release) -> None:
     """Check that each unit lies on a path of the release, from its top level to its lowest one.
 
     A unit that is merged with its only child has a run such as "State+County" as its level.
     """
-    order = {level.name: place for place, level in enumerate(release.levels)}
+    order = {level.name: rank for rank, level in enumerate(release.levels)}
     runs = {"+".join(run) for path in release.paths for run in release.runs(path)}
-    bad = ~np.array([name in runs for name in found.levels])[found.level]
+    bad = ~np.array([name in runs for name in listing.levels])[listing.level]
     if bad.any():
         merged = ", or levels merged on one of its paths joined by +" if len(release.paths) > 1 else ""
-        found.report(bad, f"the release has no such level; it has {', '.join(order)}{merged}", "level")
+        listing.report(bad, f"the release has no such level; it has {', '.join(order)}{merged}", "level")
         return
-    parts = [name.split("+") for name in found.levels]
-    top = np.array([order.get(part[0], 0) for part in parts])[found.level]
-    low = np.array([order.get(part[-1], 0) for part in parts])[found.level]
-    has_parent = found.parent >= 0
+    parts = [name.split("+") for name in listing.levels]
+    top = np.array([order.get(part[0], 0) for part in parts])[listing.level]
+    low = np.array([order.get(part[-1], 0) for part in parts])[listing.level]
+    has_parent = listing.parent >= 0
     leaf = np.ones(len(top), dtype=bool)
-    leaf[found.parent[has_parent]] = False
+    leaf[listing.parent[has_parent]] = False
     text = "a child without a parent: only areas of the top level have none"
-    found.report((found.parent == -1) & (top > 0), text, "parent")
-    found.report(has_parent & (top == 0), "an area of the top level has a parent", "parent")
-    gap = has_parent & (top > 0) & (low[found.parent] + 1 != top)
-    found.report(gap, "a missing level: the parent is not of the level just above", "parent")
+    listing.report((listing.parent == -1) & (top > 0), text, "parent")
+    listing.report(has_parent & (top == 0), "an area of the top level has a parent", "parent")
+    gap = has_parent & (top > 0) & (low[listing.parent] + 1 != top)
+    listing.report(gap, "a missing level: the parent is not of the level just above", "parent")
     text = f"a missing level: an area above the lowest level, {release.levels[-1].name}, has no children"
-    found.report(leaf & (low < len(order) - 1), text, "level")
-    for place, level in enumerate(release.levels):
-        here = (top <= place) & (place <= low)
+    listing.report(leaf & (low < len(order) - 1), text, "level")
+    for index, level in enumerate(release.levels):
+        here = (top <= index) & (index <= low)
         if level.areas is not None and (many := int(here.sum())) > level.areas:
             text = f"the release states areas = {level.areas} for level {level.name}, and there are {many}"
-            found.report(here, text, "level")
+            listing.report(here, text, "level")
 
 
-def _check_paths(tree: Tree, found: Listing, rank: Integers, release: Release) -> None:
+def _check_paths(tree: Tree, listing: Listing, rank: Integers, release: Release) -> None:
     """Check that the levels from the top to each lowest unit make a path that the release accounts for."""
     paths = {tuple("+".join(run) for run in release.runs(path)) for path in release.paths}
     chains: list[tuple[str, ...]] = [()]
@@ -219,41 +219,41 @@ def _check_paths(tree: Tree, found: Listing, rank: Integers, release: Release) -
         chain[part] = len(chains) + inverse
         for before, level in zip(*np.divmod(distinct, len(tree.levels)), strict=True):
             chains.append((*chains[before], tree.levels[level]))
-    bad = tree.leaf & ~np.array([one in paths for one in chains])[chain[:-1]]
+    bad = tree.leaf & ~np.array([levels in paths for levels in chains])[chain[:-1]]
     if bad.any():
         example = ", ".join(chains[int(chain[np.argmax(bad)])])
         text = f"an area lies on the path {example}, which the release does not have"
-        found.report(bad[rank], text, "level")
+        listing.report(bad[rank], text, "level")
 
 
-def arrange(found: Listing) -> tuple[Tree, Integers]:
+def arrange(listing: Listing) -> tuple[Tree, Integers]:
     """Put units into canonical order; also return the place of each unit of the listing in it."""
-    count = len(found.level)
+    count = len(listing.level)
     name_rank = np.empty(count, dtype=np.int64)
-    name_rank[arrow("compute").sort_indices(found.names).to_numpy()] = np.arange(count)
-    place = np.full(count, -1, dtype=np.int64)
+    name_rank[arrow("compute").sort_indices(listing.names).to_numpy()] = np.arange(count)
+    node = np.full(count, -1, dtype=np.int64)
     order: list[Integers] = [np.empty(0, dtype=np.int64)]
     starts, at = [], 0
-    here = np.flatnonzero(found.parent == -1)
+    here = np.flatnonzero(listing.parent == -1)
     here = here[np.argsort(name_rank[here])]
-    children_order = np.argsort(found.parent, kind="stable")
-    parents_sorted = found.parent[children_order]
+    children_order = np.argsort(listing.parent, kind="stable")
+    parents_sorted = listing.parent[children_order]
     while here.size:
         starts.append(at)
-        place[here] = np.arange(at, at + here.size)
+        node[here] = np.arange(at, at + here.size)
         order.append(here)
         at += here.size
         first = np.searchsorted(parents_sorted, here, side="left")
         many = np.searchsorted(parents_sorted, here, side="right") - first
         below = children_order[spread(first, many)]
-        here = below[np.lexsort((name_rank[below], place[found.parent[below]]))]
+        here = below[np.lexsort((name_rank[below], node[listing.parent[below]]))]
     every = np.concatenate(order)
-    above = found.parent[every]
-    names = found.names.take(arrow().array(every))
-    used = sorted({found.levels[i] for i in np.unique(found.level)})
-    code = np.array([used.index(name) if name in used else -1 for name in found.levels], dtype=np.int64)
-    parent = np.where(above >= 0, place[above], -1)
-    return Tree(parent, code[found.level[every]], tuple(starts), tuple(used), names), place
+    above = listing.parent[every]
+    names = listing.names.take(arrow().array(every))
+    used = sorted({listing.levels[i] for i in np.unique(listing.level)})
+    code = np.array([used.index(name) if name in used else -1 for name in listing.levels], dtype=np.int64)
+    parent = np.where(above >= 0, node[above], -1)
+    return Tree(parent, code[listing.level[every]], tuple(starts), tuple(used), names), node
 
 
 def units_of(table: ReadTable, tree: Tree, *, levels: bool = False) -> Integers:
@@ -429,8 +429,8 @@ def positions(layout: Layout, table: ReadTable, unit: Integers) -> tuple[Integer
 
 def lookup(words: Words, names: Sequence[str]) -> Codes:
     """Return for each row the place of its word among names, or -1."""
-    place = {name: number for number, name in enumerate(names)}
-    table = [place.get(word, -1) for word in words.values.to_pylist()]
+    number_of = {name: number for number, name in enumerate(names)}
+    table = [number_of.get(word, -1) for word in words.values.to_pylist()]
     return np.array([*table, -1], dtype=np.int32)[words.codes]
 
 
@@ -451,7 +451,7 @@ def laws_of(layout: Layout, known: Noises) -> list[dict[str, Noise]]:
 
 def variances_of(layout: Layout, laws: Laws) -> Floats:
     """Return the variance of the noise of each column (see `Layout.columns`)."""
-    every = [(query, law) for one in laws for query, law in one.items()]
+    every = [(query, law) for laws_of_level in laws for query, law in laws_of_level.items()]
     return np.concatenate([np.full(len(layout.cells[query]), law.true_variance()) for query, law in every])
 
 
@@ -471,8 +471,8 @@ def cell_order(layout: Layout, query: str, attributes: Attributes | None) -> Int
             f"{table.cells} are expected, and {index.null_count} of them missing; a cell is named by "
             f"its values, such as {next(table.labels)!r}"
         )
-    found: Integers = index.to_numpy().astype(np.int64)
-    return found
+    order: Integers = index.to_numpy().astype(np.int64)
+    return order
 
 
 def check_cells(layout: Layout, attributes: Attributes) -> None:

@@ -44,7 +44,7 @@ MARK = "not_private"
 TEXTS = ("unit", "level", "parent", "query", "cell", MARK)
 """Columns of texts, whatever they look like: an area may be called 01."""
 
-ALL_TEXTS = {"histogram": ("count",), "microdata": ()}
+_ALL_TEXTS = {"histogram": ("count",), "microdata": ()}
 """Tables whose columns are texts but for these: a value of an attribute may be 01, too."""
 
 MARKED = NOT_PRIVATE.replace(" ", "-")
@@ -132,8 +132,10 @@ class Folder:
             stem,
             (
                 {
-                    name: coded(one[1], self._text(one[0])) if isinstance(one, tuple) else _numbers(one)
-                    for name, one in part.items()
+                    name: coded(values[1], self._text(values[0]))
+                    if isinstance(values, tuple)
+                    else _numbers(values)
+                    for name, values in part.items()
                 }
                 for part in parts
             ),
@@ -175,11 +177,11 @@ class Folder:
         self, layout: Layout, columns: Mapping[str, Numbers] | Columns
     ) -> Iterator[dict[str, ArrowArray]]:
         for units, rows in chunks(layout):
-            found = columns(units, rows) if callable(columns) else {k: v[rows] for k, v in columns.items()}
+            arrays = columns(units, rows) if callable(columns) else {k: v[rows] for k, v in columns.items()}
             names = {
                 name: coded(codes, self._text(words)) for name, (words, codes) in layout.rows(units).items()
             }
-            yield names | {name: _numbers(one) for name, one in found.items()}
+            yield names | {name: _numbers(array) for name, array in arrays.items()}
 
 
 class FolderInMemory(Folder):
@@ -202,17 +204,17 @@ class FolderInMemory(Folder):
             if self.mark:
                 mark = coded(np.zeros(len(table), dtype=np.int32), [self.mark])
                 table = table.append_column(MARK, mark).replace_schema_metadata({"warning": self.mark})
-            tables.append(plain_texts(table))
+            tables.append(_plain_texts(table))
         self.names.append(stem)
         self.tables[stem] = pa.concat_tables(tables)
 
 
-def plain_texts(table: ArrowTable) -> ArrowTable:
+def _plain_texts(table: ArrowTable) -> ArrowTable:
     """Return a table with its coded texts as texts."""
     pa = arrow()
-    for place, one in enumerate(table.schema):
-        if pa.types.is_dictionary(one.type):
-            table = table.set_column(place, one.name, table.column(place).cast(pa.string()))
+    for number, field in enumerate(table.schema):
+        if pa.types.is_dictionary(field.type):
+            table = table.set_column(number, field.name, table.column(number).cast(pa.string()))
     return table
 
 
@@ -222,10 +224,10 @@ def read_output(folder: Path, stem: str, texts: Sequence[str]) -> ArrowTable:
     if file is None:
         raise InputError(f"{folder} has no table {stem}")
     if file.suffix == ".parquet":
-        return plain_texts(arrow("parquet").read_table(file))
+        return _plain_texts(arrow("parquet").read_table(file))
     text = arrow("csv")
-    if stem in ALL_TEXTS:
-        texts = [name for name in open_table(file).names if name not in ALL_TEXTS[stem]]
+    if stem in _ALL_TEXTS:
+        texts = [name for name in open_table(file).names if name not in _ALL_TEXTS[stem]]
     kinds = dict.fromkeys(texts, arrow().string())
     return text.read_csv(file, convert_options=text.ConvertOptions(column_types=kinds))
 

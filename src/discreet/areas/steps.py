@@ -31,9 +31,9 @@ def unit_steps(release: Release) -> dict[str, Fraction]:
     >>> unit_steps(load("pl94-2020"))
     {}
     """
-    if not any(one.is_sum for one in release.variables.values()):
+    if not any(variable.is_sum for variable in release.variables.values()):
         return {}
-    return {query: one.step for query, one in release.variables.items()}
+    return {query: variable.step for query, variable in release.variables.items()}
 
 
 def step_column(layout: Layout, steps: Steps, units: slice) -> dict[str, ArrowArray]:
@@ -42,7 +42,7 @@ def step_column(layout: Layout, steps: Steps, units: slice) -> dict[str, ArrowAr
         return {}
     worth = [steps.get(query, Fraction(1)) for query in layout.queries]
     words = list(dict.fromkeys(map(as_decimal, worth)))
-    code = np.array([words.index(as_decimal(one)) for one in worth], dtype=np.int32)
+    code = np.array([words.index(as_decimal(text)) for text in worth], dtype=np.int32)
     return {IN_UNITS_OF: coded(code[layout.rows(units)["query"][1]], words)}
 
 
@@ -59,7 +59,9 @@ def check_steps(table: ReadTable, steps: Steps) -> None:
         return
     said, queries = [_worth(text) for text in column.values.to_pylist()], table.words["query"]
     due = [steps.get(query, Fraction(1)) for query in queries.values.to_pylist()]
-    good = np.array([[one == wanted for one in [*said, None]] for wanted in [*due, Fraction(0)]], dtype=bool)
+    good = np.array(
+        [[stated == wanted for stated in [*said, None]] for wanted in [*due, Fraction(0)]], dtype=bool
+    )
     wrong = ~good[queries.codes, column.codes]
     table.problems.rows(wrong, "the unit is not the one that the release states for the query", IN_UNITS_OF)
 
@@ -71,19 +73,19 @@ def found_steps(table: ReadTable) -> dict[str, Fraction]:
         return {}
     said, queries = [_worth(text) for text in column.values.to_pylist()], table.words["query"]
     table.problems.rows(
-        np.array([*(one is None for one in said), True])[column.codes],
+        np.array([*(text is None for text in said), True])[column.codes],
         "a unit is not a number above zero",
         IN_UNITS_OF,
     )
     table.problems.stop()
-    found = {}
+    steps = {}
     for code, query in enumerate(queries.values.to_pylist()):
         its = {said[unit] for unit in np.unique(column.codes[queries.codes == code]).tolist()}
         if len(its) > 1:
             table.problems.at(f"query {query!r} is in several units; it must be in one")
-        found[query] = its.pop() or Fraction(1)
+        steps[query] = its.pop() or Fraction(1)
     table.problems.stop()
-    return found
+    return steps
 
 
 def _worth(text: str) -> Fraction | None:

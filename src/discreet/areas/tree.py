@@ -94,8 +94,8 @@ class Tree:
             above = self.parent[part][begin][whole]
             weight[above] += most[whole]
             weight[part] *= ~np.isin(self.parent[part], above)
-        found = np.flatnonzero(weight)
-        return found, weight[found]
+        nodes = np.flatnonzero(weight)
+        return nodes, weight[nodes]
 
     @classmethod
     def chain(cls, children: Sequence[float]) -> Tree:
@@ -167,7 +167,7 @@ class Tree:
         for child, above in enumerate(self.parent.tolist()):
             below.setdefault(above, []).extend([child] * round(float(self.count[child])))
         node, parent, starts = below[-1], [-1] * len(below[-1]), [0]
-        while any(one in below for one in node[starts[-1] :]):
+        while any(top in below for top in node[starts[-1] :]):
             families = [(unit, below.get(node[unit], [])) for unit in range(starts[-1], len(node))]
             starts.append(len(node))
             for unit, family in families:

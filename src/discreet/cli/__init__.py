@@ -48,13 +48,13 @@ discreet: exact accounting, calibrated noise, release and disclosure risk for di
 
 _started = time.perf_counter()
 
-MEANT = {
+_MEANT = {
     "--epsilon": "--epsilon, which this command does not take; `discreet calibrate RELEASE --epsilon E "
     "--delta D` finds the noise for an epsilon, `discreet account RELEASE --epsilon E` the delta at one",
 }
 """Options that people look for in commands that do not have them, and what they may have meant."""
 
-SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+_SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 _signals: list[int] = []
 """Those that came, in their order."""
 
@@ -70,7 +70,7 @@ def seconds_so_far() -> float:
 
 def main() -> int:
     """Run the program with the arguments of the shell and return its exit status."""
-    for number in SIGNALS:
+    for number in _SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup and a shell's background do
             signal.signal(number, _stopped)
     try:
@@ -82,7 +82,7 @@ def main() -> int:
     except KeyboardInterrupt:
         status = 130
     # as it ends, the interpreter has no handler left: what was done is done, and its status stands
-    for number in SIGNALS:
+    for number in _SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     # libraries say of every signal that it was Ctrl-C
     return 128 + _signals[0] if status == 130 and _signals else status
@@ -110,7 +110,7 @@ def build_app() -> App:
         version=_version,
         default_parameter=Parameter(negative=(), show_default=False, converter=_converted),
     )
-    for command in sorted(commands_of(), key=lambda one: one.name):
+    for command in sorted(commands_of(), key=lambda named: named.name):
         program.command(command.runs, name=command.name, help=command.help)
     return program
 
@@ -156,7 +156,7 @@ def run(arguments: Sequence[str]) -> int:
             group = " ".join(error.app.name[:1] if error.app else ()).removeprefix("discreet")
             return complain(unknown_command(*(error.unused_tokens or ())[:1], group=group))
         except UnknownOptionError as error:
-            meant = MEANT.get(error.token.keyword or "")
+            meant = _MEANT.get(error.token.keyword or "")
             return complain(f"unknown option {meant}" if meant else str(error))
         except CycloptsError as error:
             option = re.search(r"Did you mean (--\S+) instead of (--\S+)\?", str(error))
@@ -189,9 +189,9 @@ def _complain(message: str, problems: Sequence[str] = (), *, as_json: bool) -> i
     encoding = sys.stderr.encoding or "utf-8"
     print("discreet:", visible(line).encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
     if as_json:
-        found = {"error": line, "problems": list(problems) or [line], "status": 2}
+        told = {"error": line, "problems": list(problems) or [line], "status": 2}
         with suppress(OSError):  # that the output cannot be written may be what is wrong
-            print(json.dumps(found, indent=2), flush=True)
+            print(json.dumps(told, indent=2), flush=True)
     return 2
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from discreet.comparisons.costs import PrivacyTable
     from discreet.comparisons.sampling import Sampled
 
-CERTIFIED_DIGITS = 300
+_CERTIFIED_DIGITS = 300
 
 app = console.command(
     "account",
@@ -84,7 +84,7 @@ def account(
 
 
 def _check_digits(digits: int | None, certify: bool) -> None:
-    most = CERTIFIED_DIGITS if certify else FLOAT_DIGITS
+    most = _CERTIFIED_DIGITS if certify else FLOAT_DIGITS
     if digits is not None and not 1 <= digits <= most:
         which = f"without --certify a result has 1 to {most} digits that hold"
         if certify:
@@ -141,8 +141,8 @@ def compare(
     given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
     outputs = Outputs(plot=plot)
     with screen.progress("Comparing paths") as progress:
-        both = (console.read_release(one, given.get("neighbours")) for one in (a, b))
-        found = side_by_side(*both, **given, progress=progress)
-        answer = comparison_answer(found)
+        both = (console.read_release(target, given.get("neighbours")) for target in (a, b))
+        costs = side_by_side(*both, **given, progress=progress)
+        answer = comparison_answer(costs)
         outputs.write({"--plot": answer.on_request["curves"]})
     screen.tell(answer, timed=True)

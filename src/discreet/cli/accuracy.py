@@ -42,7 +42,7 @@ def accuracy(
 
     release, tables = console.read_release(target), given.get("tables", False)
     with screen.working("Simulating") if tables else nullcontext():
-        found = find(release, tree=read_tree_option(tree, release), **given)
-    answer = accuracy_answer(found)
+        expected = find(release, tree=read_tree_option(tree, release), **given)
+    answer = accuracy_answer(expected)
     outputs.write({"--plot": answer.figures["printed" if tables else "accuracy"]})
     screen.tell(answer)

@@ -64,26 +64,26 @@ def calibrate(
     from discreet.promises.calibrating import calibrate as find
 
     with screen.progress("Calibrating") as progress:
-        found: Calibration | RiskCalibration
+        result: Calibration | RiskCalibration
         if risk:
             from discreet.disclosure.limits import calibrate_risk
 
             asked = {
                 key: given[key] for key in ("delta", "by", "weights", "jobs", "neighbours") if key in given
             }
-            found = calibrate_risk(release, risk=risk, progress=progress, **asked)
+            result = calibrate_risk(release, risk=risk, progress=progress, **asked)
         else:
-            found = find(release, **given, progress=progress)
-        cost = partial(account, neighbours=found.neighbours, jobs=given["jobs"])
-        after = cost(found.release).with_workers(given["jobs"], progress)
+            result = find(release, **given, progress=progress)
+        cost = partial(account, neighbours=result.neighbours, jobs=given["jobs"])
+        after = cost(result.release).with_workers(given["jobs"], progress)
         curves = partial(both_curves, cost(release), after)
-        outputs.write({"--plot": curves, "--out": found.release.to_toml})
-    if isinstance(found, Calibration):
-        screen.tell(calibration_answer(found), timed=True)
+        outputs.write({"--plot": curves, "--out": result.release.to_toml})
+    if isinstance(result, Calibration):
+        screen.tell(calibration_answer(result), timed=True)
     else:
         from discreet.answers.risk_limits import risk_calibration_answer
 
-        screen.tell(risk_calibration_answer(found), timed=True)
+        screen.tell(risk_calibration_answer(result), timed=True)
 
 
 def _check_target(given: dict[str, console.Given], risk: list[str] | None) -> None:
@@ -99,9 +99,9 @@ def _check_target(given: dict[str, console.Given], risk: list[str] | None) -> No
     }
     named = [name for name, is_given in targets.items() if is_given]
     if len(named) != 1:
-        found = " and ".join(named) + " are given" if named else "none is given"
+        problem = " and ".join(named) + " are given" if named else "none is given"
         raise InputError(
-            f"one target is needed: --epsilon E, --zcdp, --moe LEVEL=M,... or --risk LIMIT; {found}"
+            f"one target is needed: --epsilon E, --zcdp, --moe LEVEL=M,... or --risk LIMIT; {problem}"
         )
     if risk and (extra := [f"--{name}" for name in _NOT_WITH_RISK if given.get(name)]):
         names = " and no ".join(extra).replace("--objective", "--for")

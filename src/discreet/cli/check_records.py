@@ -52,9 +52,9 @@ def check_file(
     from discreet.records import check_records as check
 
     with screen.working(f"Checking {records}"):
-        found = check(found_release, records, **given)
-    if found.suggestion is not None:
-        outputs.write({"--out": found.suggestion.text}, confidential=True)
-    screen.tell(record_check_answer(found), timed=True)
-    if not found.sufficient:
+        checked = check(found_release, records, **given)
+    if checked.suggestion is not None:
+        outputs.write({"--out": checked.suggestion.text}, confidential=True)
+    screen.tell(record_check_answer(checked), timed=True)
+    if not checked.sufficient:
         raise SystemExit(2)

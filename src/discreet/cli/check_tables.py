@@ -38,7 +38,7 @@ def check_files(
     from discreet.estimation import check_tables as check
 
     with screen.working(f"Counting {tables}"):
-        found = check(tables)
-    screen.tell(table_check_answer(found), timed=True)
-    if not found.agrees:
+        checked = check(tables)
+    screen.tell(table_check_answer(checked), timed=True)
+    if not checked.agrees:
         raise SystemExit(2)

@@ -12,9 +12,9 @@ from pathlib import Path
 from discreet.errors import DiscreetError
 from discreet.guests import Command, guests, read_guest
 
-CORE = Path(__file__).parent / "commands.toml"
+_CORE = Path(__file__).parent / "commands.toml"
 
-SHOWN = 8
+_SHOWN = 8
 """How many commands a message about an unknown one lists."""
 
 
@@ -25,15 +25,15 @@ def all_commands() -> dict[str, Command]:
     >>> all_commands()["cellkey check"].help
     'Does a perturbation table keep its rules, and what does one cell cost?'
     """
-    found: dict[str, Command] = {}
+    commands: dict[str, Command] = {}
     owner: dict[str, str] = {}
-    for part in (read_guest("discreet", CORE), *guests()):
+    for part in (read_guest("discreet", _CORE), *guests()):
         for command in part.commands:
-            if command.name in found:
+            if command.name in commands:
                 who = f"{owner[command.name]!r} and {part.name!r}"
                 raise DiscreetError(f"{who} both bring the command {command.name!r}: remove one of them")
-            found[command.name], owner[command.name] = command, part.name
-    return found
+            commands[command.name], owner[command.name] = command, part.name
+    return commands
 
 
 def commands_of(group: str = "") -> list[Command]:
@@ -57,5 +57,5 @@ def unknown_command(name: str = "", *, group: str = "") -> str:
     known = known if group else sorted(known)
     near = get_close_matches(name, known, n=1)
     meant = f' Did you mean "{near[0]}"?' if near else ""
-    more = ", ..." if len(known) > SHOWN else "."
-    return f'Unknown command "{name}".{meant} Available commands: {", ".join(known[:SHOWN])}{more}'
+    more = ", ..." if len(known) > _SHOWN else "."
+    return f'Unknown command "{name}".{meant} Available commands: {", ".join(known[:_SHOWN])}{more}'

@@ -79,15 +79,15 @@ def completed_commands() -> Iterator[Completed]:
                 here = here[word]
             inner = [name for name in here if not name.startswith("-")]
             arguments = [] if here.default_command is None else list(here.assemble_argument_collection())
-        shown = [one for one in arguments if one.show]
+        shown = [argument for argument in arguments if argument.show]
         options = [
-            (name, _kind(one), _line(one.parameter.help))
-            for one in shown
-            for name in one.names
+            (name, _kind(argument), _line(argument.parameter.help))
+            for argument in shown
+            for name in argument.names
             if name.startswith("--")
         ]
         options.append(("--help", FLAG, "Show this help."))
-        places = [_kind(one) for one in shown if not one.names[0].startswith("-")]
+        places = [_kind(argument) for argument in shown if not argument.names[0].startswith("-")]
         kind = " ".join(inner) or next(iter(places), FREE)
         if offered := console.OFFERED.get(" ".join(words)):
             kind = " ".join(offered())
@@ -98,10 +98,10 @@ def completed_commands() -> Iterator[Completed]:
 def _kind(argument: Argument) -> str:
     """Say how the value of an option is completed, from its type and from what stands for it in the help."""
     hint, shown = argument.hint, argument.parameter.metavar or ""
-    kinds = {hint, *get_args(hint), *(inner for one in get_args(hint) for inner in get_args(one))}
+    kinds = {hint, *get_args(hint), *(inner for part in get_args(hint) for inner in get_args(part))}
     if bool in kinds:
         return FLAG
-    words = [one for one in kinds if isinstance(one, str)]
+    words = [kind for kind in kinds if isinstance(kind, str)]
     if words:
         return " ".join(sorted(words))
     if re.fullmatch(r"[a-z-]+(\|[a-z-]+)+", shown):
@@ -127,13 +127,13 @@ def _presets() -> list[str]:
 
 def _levels() -> dict[str, str]:
     """The names of the levels of each preset, with `|` between them, by the presets that have them."""
-    found: dict[str, list[str]] = {}
+    by_release: dict[str, list[str]] = {}
     for name in _presets():
-        found.setdefault("|".join(level.name for level in load_preset(name).levels), []).append(name)
-    return {"|".join(names): levels for levels, names in found.items()}
+        by_release.setdefault("|".join(level.name for level in load_preset(name).levels), []).append(name)
+    return {"|".join(names): levels for levels, names in by_release.items()}
 
 
-AWK = r"""awk '/^[ \t]*\[\[levels\]\]/ { inside = 1; next } /^[ \t]*\[/ { inside = 0 }
+_AWK = r"""awk '/^[ \t]*\[\[levels\]\]/ { inside = 1; next } /^[ \t]*\[/ { inside = 0 }
         inside && /^[ \t]*name[ \t]*=/ { sub(/^[^"]*"/, ""); sub(/".*/, ""); print; inside = 0 }'"""
 """Prints the names of the levels of a release file."""
 
@@ -228,24 +228,27 @@ def _cases(pairs: Sequence[tuple[str, str]]) -> str:
     return "\n".join(f'        {pattern}) echo "{words}" ;;' for pattern, words in pairs)
 
 
-def bash_script(commands: Sequence[Completed]) -> str:
+def _bash_script(commands: Sequence[Completed]) -> str:
     """Return the completion for bash.
 
-    >>> "complete -F _discreet discreet" in bash_script(list(completed_commands()))
+    >>> "complete -F _discreet discreet" in _bash_script(list(completed_commands()))
     True
     """
     kinds = [
-        (f'"{one.words} {name}"', kind) for one in commands for name, kind, _ in one.options if kind != FLAG
+        (f'"{command.words} {name}"', kind)
+        for command in commands
+        for name, kind, _ in command.options
+        if kind != FLAG
     ]
-    options = [(f'"{one.words}"', " ".join(name for name, *_ in one.options)) for one in commands]
+    options = [(f'"{command.words}"', " ".join(name for name, *_ in command.options)) for command in commands]
     return _filled(
         _BASH,
-        places=_cases([(f'"{one.words}"', one.places) for one in commands]),
+        places=_cases([(f'"{command.words}"', command.places) for command in commands]),
         options=_cases(options),
         kinds=_cases(kinds),
         levels=_level_cases(),
         presets=" ".join(_presets()),
-        awk=AWK,
+        awk=_AWK,
     )
 
 
@@ -341,30 +344,30 @@ fi
 """
 
 
-def zsh_script(commands: Sequence[Completed]) -> str:
+def _zsh_script(commands: Sequence[Completed]) -> str:
     """Return the completion for zsh, with what each command and option does.
 
-    >>> zsh_script(list(completed_commands())).splitlines()[0]
+    >>> _zsh_script(list(completed_commands())).splitlines()[0]
     '#compdef discreet'
     """
-    helps = {one.words: one.help for one in commands}
+    helps = {command.words: command.help for command in commands}
 
     def told(pairs: Sequence[tuple[str, str]]) -> str:
         return " ".join(_quoted(f"{name}:{help}") for name, help in pairs)
 
     items, options, kinds, places = [], [], [], []
-    for one in commands:
+    for entry in commands:
         inner = [
-            (name, helps[f"{one.words} {name}".strip()])
-            for name in one.places.split()
-            if f"{one.words} {name}".strip() in helps
+            (name, helps[f"{entry.words} {name}".strip()])
+            for name in entry.places.split()
+            if f"{entry.words} {name}".strip() in helps
         ]
         if inner:
-            items.append(f"""        "{one.words}") print -l -- {told(inner)} ;;""")
-        places.append((f'"{one.words}"', "commands" if inner else one.places))
-        listed = told([(name, help) for name, _, help in one.options])
-        options.append(f"""        "{one.words}") print -l -- {listed} ;;""")
-        kinds += [(f'"{one.words} {name}"', kind) for name, kind, _ in one.options if kind != FLAG]
+            items.append(f"""        "{entry.words}") print -l -- {told(inner)} ;;""")
+        places.append((f'"{entry.words}"', "commands" if inner else entry.places))
+        listed = told([(name, help) for name, _, help in entry.options])
+        options.append(f"""        "{entry.words}") print -l -- {listed} ;;""")
+        kinds += [(f'"{entry.words} {name}"', kind) for name, kind, _ in entry.options if kind != FLAG]
     return _filled(
         _ZSH,
         items="\n".join(items),
@@ -373,7 +376,7 @@ def zsh_script(commands: Sequence[Completed]) -> str:
         places=_cases(places),
         levels=_level_cases(),
         presets=" ".join(_presets()),
-        awk=AWK,
+        awk=_AWK,
     )
 
 
@@ -418,22 +421,22 @@ complete -c discreet -f
 """
 
 
-def fish_script(commands: Sequence[Completed]) -> str:
+def _fish_script(commands: Sequence[Completed]) -> str:
     """Return the completion for fish, with what each command and option does.
 
-    >>> "-l delta -x -d 'Epsilon at this delta" in fish_script(list(completed_commands()))
+    >>> "-l delta -x -d 'Epsilon at this delta" in _fish_script(list(completed_commands()))
     True
     """
-    helps = {one.words: one.help for one in commands}
+    helps = {command.words: command.help for command in commands}
     lines = []
-    for one in commands:
-        at = f"complete -c discreet -n '__discreet_at \"{one.words}\"'"
-        inner = [name for name in one.places.split() if f"{one.words} {name}".strip() in helps]
+    for entry in commands:
+        at = f"complete -c discreet -n '__discreet_at \"{entry.words}\"'"
+        inner = [name for name in entry.places.split() if f"{entry.words} {name}".strip() in helps]
         for name in inner:
-            lines.append(f"{at} -a {name} -d {_fish(helps[f'{one.words} {name}'.strip()])}")
-        if not inner and one.places != FREE:
-            lines.append(f"{at}{_fish_values(one.places)}")
-        for name, kind, help in one.options:
+            lines.append(f"{at} -a {name} -d {_fish(helps[f'{entry.words} {name}'.strip()])}")
+        if not inner and entry.places != FREE:
+            lines.append(f"{at}{_fish_values(entry.places)}")
+        for name, kind, help in entry.options:
             lines.append(
                 f"{at} -l {name.removeprefix('--')}{_fish_values(kind, needed=True)} -d {_fish(help)}"
             )
@@ -443,10 +446,10 @@ def fish_script(commands: Sequence[Completed]) -> str:
         levels.append(f"            case {presets.replace('|', ' ')}\n                printf '%s\\n' {shown}")
     return _filled(
         _FISH,
-        commands=" ".join(_fish(one.words) for one in commands if one.words),
+        commands=" ".join(_fish(command.words) for command in commands if command.words),
         levels="\n".join(levels),
         lines="\n".join(lines),
-        awk=AWK,
+        awk=_AWK,
     )
 
 
@@ -466,5 +469,5 @@ def _fish(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
 
-SCRIPTS = {"bash": bash_script, "zsh": zsh_script, "fish": fish_script}
+SCRIPTS = {"bash": _bash_script, "zsh": _zsh_script, "fish": _fish_script}
 """How the script of each shell is made."""

@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     Contents = Mapping[str, Content | Callable[[], Content]]
     """What files hold, by option: a text, a table (every float with all its digits), or a picture."""
 
-MOST_JOBS = 256
-LARGEST_EPSILON = 10**6
+_MOST_JOBS = 256
+_LARGEST_EPSILON = 10**6
 
-HELP_WIDTH = 80
+_HELP_WIDTH = 80
 """Columns that an example may take."""
 
 TRY = "To try it, in an empty directory:"
@@ -72,14 +72,14 @@ def declared(annotation: object) -> Parameter:
     >>> declared(Out).metavar
     'DIR'
     """
-    found = _option_of(annotation)
-    assert found is not None
-    more = {"negative": f"--{found.negative}"} if found.negative else {}
-    return option(found.help, found.metavar, **more)
+    declared_option = _option_of(annotation)
+    assert declared_option is not None
+    more = {"negative": f"--{declared_option.negative}"} if declared_option.negative else {}
+    return option(declared_option.help, declared_option.metavar, **more)
 
 
 def _option_of(annotation: object) -> Option | None:
-    return next((one for one in getattr(annotation, "__metadata__", ()) if isinstance(one, Option)), None)
+    return next((data for data in getattr(annotation, "__metadata__", ()) if isinstance(data, Option)), None)
 
 
 Given = Any
@@ -133,11 +133,11 @@ class _Names(dict[str, object]):
 def _declared_by(owner: Callable[..., object]) -> Iterator[_Declared]:
     """Yield the options that a function has in its parameters, or a question in its fields."""
     names = _Names(vars(sys.modules[owner.__module__]))
-    for name, one in inspect.signature(owner, eval_str=True, locals=names).parameters.items():
-        found = _option_of(one.annotation)
-        if found is not None:
-            is_needed = one.default is inspect.Parameter.empty
-            yield _Declared(name, one.annotation, is_needed, one.default is True, found)
+    for name, parameter in inspect.signature(owner, eval_str=True, locals=names).parameters.items():
+        shown = _option_of(parameter.annotation)
+        if shown is not None:
+            is_needed = parameter.default is inspect.Parameter.empty
+            yield _Declared(name, parameter.annotation, is_needed, parameter.default is True, shown)
 
 
 def takes(
@@ -149,16 +149,18 @@ def takes(
     first one declares it. With `only` these are taken alone. An option that is not given is left out, and
     so has the default of its owner. The texts of those that are `signed` may begin with a minus.
     """
-    found = {one.name: one for owner in reversed(owners) for one in _declared_by(owner)}
-    order = dict.fromkeys(one.name for owner in owners for one in _declared_by(owner))
+    parameters = {
+        parameter.name: parameter for owner in reversed(owners) for parameter in _declared_by(owner)
+    }
+    order = dict.fromkeys(parameter.name for owner in owners for parameter in _declared_by(owner))
     kept = [name for name in order if name in only or not only]
-    shown = [found[name].parameter(is_signed=name in signed) for name in kept]
-    shown.sort(key=lambda one: one.default is not inspect.Parameter.empty)
-    turned_off = [name for name, one in found.items() if one.is_turned_off]
+    shown = [parameters[name].parameter(is_signed=name in signed) for name in kept]
+    shown.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+    turned_off = [name for name, parameter in parameters.items() if parameter.is_turned_off]
 
     def made(command: Callable[..., None]) -> Callable[..., None]:
         *own, _ = inspect.signature(command, eval_str=True).parameters.values()
-        options_first = sorted([*own, *shown], key=lambda one: (one.kind, one in own))
+        options_first = sorted([*own, *shown], key=lambda parameter: (parameter.kind, parameter in own))
 
         @wraps(command)
         def run(*arguments: Given, **given: Given) -> None:
@@ -168,7 +170,7 @@ def takes(
             command(*arguments, **given)
 
         run.__signature__ = inspect.Signature(options_first)  # type: ignore[attr-defined]
-        run.__annotations__ = {one.name: one.annotation for one in options_first}
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in options_first}
         return run
 
     return made
@@ -197,9 +199,9 @@ def jobs_or_cpus(jobs: int | None) -> int:
     if jobs is None:
         from discreet.accounting.parallel import usable_cpus
 
-        return min(usable_cpus(), MOST_JOBS)
-    if whole(jobs, name="jobs") > MOST_JOBS:
-        raise InputError(f"jobs is {jobs}; at most {MOST_JOBS} are allowed")
+        return min(usable_cpus(), _MOST_JOBS)
+    if whole(jobs, name="jobs") > _MOST_JOBS:
+        raise InputError(f"jobs is {jobs}; at most {_MOST_JOBS} are allowed")
     return jobs
 
 
@@ -272,8 +274,8 @@ def read_epsilon(text: str) -> Fraction:
     discreet.errors.InputError: epsilon is -1; it must be zero or more, and at most 1000000
     """
     epsilon = fraction(text, name="epsilon")
-    if not 0 <= epsilon <= LARGEST_EPSILON:
-        raise InputError(f"epsilon is {text}; it must be zero or more, and at most {LARGEST_EPSILON}")
+    if not 0 <= epsilon <= _LARGEST_EPSILON:
+        raise InputError(f"epsilon is {text}; it must be zero or more, and at most {_LARGEST_EPSILON}")
     return epsilon
 
 
@@ -288,7 +290,7 @@ def read_by_level(text: str | None, option: str, release: Release | None = None)
     >>> read_by_level("block group=3", "--weights", load("dhc-2020"))
     {'Block_Group': '3'}
     """
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     rest = text
     while rest is not None:
         part = re.match(r"(?P<name>.*?)=(?P<number>[^,=]*)(?:,(?P<rest>.*))?$", rest, re.DOTALL)
@@ -297,12 +299,12 @@ def read_by_level(text: str | None, option: str, release: Release | None = None)
         name = part["name"].strip()
         if release is not None:
             name = release.level(name).name
-        if name in found:
+        if name in values:
             raise InputError(f"{option} names level {name!r} twice")
         fraction(part["number"], name=f"{option} of level {name!r}")
-        found[name] = part["number"].strip()
+        values[name] = part["number"].strip()
         rest = part["rest"]
-    return found
+    return values
 
 
 def _folded(line: str) -> str:
@@ -315,7 +317,7 @@ def _folded(line: str) -> str:
     made = [" "]
     for part in line.split(" --"):  # an option stays with its value
         word = part if made == [" "] else f"--{part}"
-        if len(made[-1]) + len(word) + 3 > HELP_WIDTH:
+        if len(made[-1]) + len(word) + 3 > _HELP_WIDTH:
             made[-1] += " \\"
             made.append("     ")
         made[-1] += f" {word}"
@@ -349,9 +351,9 @@ def command(
       discreet show survey
     """
     title = "Example:" if len(examples) == 1 else "Examples:"
-    blocks = {title: [f"{name} {one}".rstrip() for one in examples], TRY: tries}
+    blocks = {title: [f"{name} {example}".rstrip() for example in examples], TRY: tries}
     shown = "\n\n".join(
-        "\n".join([head, *(_folded(f"discreet {one}") for one in lines)])
+        "\n".join([head, *(_folded(f"discreet {line}") for line in lines)])
         for head, lines in blocks.items()
         if lines
     )
@@ -486,7 +488,7 @@ def need_tables(command: str) -> None:
         raise DiscreetError(f"{text}: {install_hint('release')}")
 
 
-KINDS = {"plot": (".svg", ".png", ".pdf"), "pdf": (".pdf",)}
+_KINDS = {"plot": (".svg", ".png", ".pdf"), "pdf": (".pdf",)}
 """How the names of files end, by the option that names them, where it is not .csv."""
 
 
@@ -501,7 +503,7 @@ class Outputs:
     def __init__(self, **places: Path | None) -> None:
         self.planned: dict[str, Path] = {}
         for name, path in places.items():
-            self.plan(f"--{name}", path, KINDS.get(name, (".csv",)))
+            self.plan(f"--{name}", path, _KINDS.get(name, (".csv",)))
 
     def plan(self, option: str, path: Path | None, kinds: Sequence[str], *, source: str = "") -> None:
         """Check that a file can be written, without writing it, and that it is not the one that is read."""
@@ -516,7 +518,7 @@ class Outputs:
         from discreet.budget.presets import IN_A_FOLDER
 
         sources = [Path(source), *(Path(source, name) for name in IN_A_FOLDER)] if source else []
-        if path.resolve() in [one.resolve() for one in sources]:
+        if path.resolve() in [read.resolve() for read in sources]:
             raise InputError(f"{option} is {path}, the release that is read; choose another name")
         self.planned[option] = check_writable(path)
 
@@ -530,14 +532,14 @@ class Outputs:
         for option, content in contents.items():
             if option not in self.planned:
                 continue
-            found = content() if callable(content) else content
-            if isinstance(found, tuple):
-                found = csv_text(*found)
-            elif not isinstance(found, bytes | str):
+            text = content() if callable(content) else content
+            if isinstance(text, tuple):
+                text = csv_text(*text)
+            elif not isinstance(text, bytes | str):
                 from discreet.render.pictures import picture_bytes
 
-                found = picture_bytes(found, self.kind(option))
-            made[option] = found.encode() if isinstance(found, str) else found
+                text = picture_bytes(text, self.kind(option))
+            made[option] = text.encode() if isinstance(text, str) else text
         return made
 
     def write(self, contents: Contents, *, confidential: bool = False) -> None:

@@ -61,7 +61,7 @@ def estimate(
             "tables to print"
         )
     given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
-    reading = f"Estimating from {' and '.join(str(one) for one in noisy)}"
+    reading = f"Estimating from {' and '.join(str(source) for source in noisy)}"
     if prints:
         with screen.working(reading):
             answer = printed_answer(print_tables(noisy, **given))

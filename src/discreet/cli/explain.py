@@ -34,8 +34,8 @@ def explain_promise(
     outputs.plan("--out", out, (".md", ".txt"))
     from discreet.answers.promise import promise_answer
 
-    found = promised_risk(**given)
-    answer = promise_answer(found)
+    risk = promised_risk(**given)
+    answer = promise_answer(risk)
     outputs.write({"--out": str(answer.record["page"]), "--plot": answer.figures["promise"]})
     if out is not None:
         console.write(f"Written to {out}\n")

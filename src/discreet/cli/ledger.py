@@ -87,8 +87,8 @@ def new(path: File, /, *, json: console.Json = False, **given: console.Given) ->
     text = f"{path}: a new ledger without totals: nothing limits what runs spend."
     if ledger.totals:
         text = f"{path}: a new ledger. All runs together may spend at most"
-    said: list[Part] = [text, *(Paragraph(f"  on one {one}") for one in ledger.totals)]
-    _tell(path, {"totals": [one.document() for one in ledger.totals]}, said, json=json)
+    said: list[Part] = [text, *(Paragraph(f"  on one {declared}") for declared in ledger.totals)]
+    _tell(path, {"totals": [declared.document() for declared in ledger.totals]}, said, json=json)
 
 
 @total_app.default
@@ -116,8 +116,8 @@ def show_runs(path: File, /, *, json: console.Json = False, **given: console.Giv
 
     if "delta" in given:
         given["delta"] = read_delta(given["delta"])
-    found = ledger_costs(read_ledger(path), **given)
-    Screen(json=json, quiet=True).tell(ledger_answer(found, file=path))
+    costs = ledger_costs(read_ledger(path), **given)
+    Screen(json=json, quiet=True).tell(ledger_answer(costs, file=path))
 
 
 @check_app.default
@@ -133,9 +133,9 @@ def check(
     """Check that totals, spending, hashes and outputs agree; status 2 if they do not."""
     from discreet.answers.ledger import ledger_check_answer
 
-    found = check_ledger(path, outputs or (), **given)
-    Screen(json=json, quiet=True).tell(ledger_check_answer(found, file=path))
-    if not found.sound:
+    checked = check_ledger(path, outputs or (), **given)
+    Screen(json=json, quiet=True).tell(ledger_check_answer(checked, file=path))
+    if not checked.sound:
         raise SystemExit(2)
 
 

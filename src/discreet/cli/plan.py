@@ -46,8 +46,8 @@ def plan(
     """Find the plan that is best for the accuracy of the estimates."""
     epsilon, risk = given.get("epsilon"), given.get("risk")
     if (epsilon is None and not risk) != least_cost:
-        found = "they are given together" if least_cost else "none is given"
-        raise InputError(f"give --epsilon E, --risk LIMIT or both, or else --least-cost; {found}")
+        problem = "they are given together" if least_cost else "none is given"
+        raise InputError(f"give --epsilon E, --risk LIMIT or both, or else --least-cost; {problem}")
     if "delta" in given:
         given["delta"] = read_delta(given["delta"])
     if epsilon is not None:
@@ -69,14 +69,14 @@ def plan(
     screen.tell(plan_answer(result, of=release.name))
 
 
-def _children(levels: list[str], found: list[float] | Tree | None) -> list[float] | None:
+def _children(levels: list[str], children: list[float] | Tree | None) -> list[float] | None:
     """Return the children of an area on average; a plan is made for a uniform tree."""
-    if found is None or isinstance(found, list):
-        return found
-    spans = [[levels.index(one) for one in name.split("+")] for name in found.levels]
+    if children is None or isinstance(children, list):
+        return children
+    spans = [[levels.index(part) for part in name.split("+")] for name in children.levels]
     units = [
-        sum(int((found.kind == code).sum()) for code, span in enumerate(spans) if place in span)
-        for place in range(len(levels))
+        sum(int((children.kind == code).sum()) for code, span in enumerate(spans) if number in span)
+        for number in range(len(levels))
     ]
     return [below / above for above, below in pairwise(units)]
 

@@ -61,9 +61,9 @@ def check_rules(path: File, /, *, json: console.Json = False) -> None:
     """Check a policy, its signature, its ledger and its witness; status 2 if there is any problem."""
     from discreet.answers.policy import policy_review_answer
 
-    found = review_policy(path)
-    Screen(json=json, quiet=True).tell(policy_review_answer(found))
-    if not found.sound:
+    review = review_policy(path)
+    Screen(json=json, quiet=True).tell(policy_review_answer(review))
+    if not review.sound:
         raise SystemExit(2)
 
 

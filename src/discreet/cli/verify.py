@@ -71,7 +71,7 @@ def verify(
     else:
         stated = read_statement(targets[0])
     with screen.progress("Checking paths") as progress:
-        found = check(stated, jobs=workers, progress=progress)
-    screen.tell(verification_answer(found), timed=True)
-    if found.verdict != "proved":
+        verification = check(stated, jobs=workers, progress=progress)
+    screen.tell(verification_answer(verification), timed=True)
+    if verification.verdict != "proved":
         raise SystemExit(1)

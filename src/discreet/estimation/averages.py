@@ -30,13 +30,13 @@ from discreet.estimation.laws import Terms, half_widths, normal_quantile
 from discreet.noise import Noise
 from discreet.numbers import share, shown
 
-STEPS = 256
+_STEPS = 256
 """Averages tried between the least and the most that can be."""
 
-HALVINGS = 40
+_HALVINGS = 40
 """How often the step to an end is halved."""
 
-CHECKED = 12
+_CHECKED = 12
 """Averages between the least and the most at which half-widths are compared to those of the exact law."""
 
 
@@ -92,7 +92,7 @@ def average(
     def excess(ratios: Floats) -> Floats:
         return np.abs(total - ratios * number) - widths(ratios)
 
-    grid = np.linspace(at_least, at_most, STEPS + 1)
+    grid = np.linspace(at_least, at_most, _STEPS + 1)
     nearest = float(grid[np.argmin(np.abs(total - grid * number))])
     best = min(max(total / number, at_least), at_most) if number > 0 else nearest
     grid = np.unique(np.append(grid, best))
@@ -111,7 +111,7 @@ def average(
 
 def _end(excess: Callable[[Floats], Floats], outside: float, inside: float) -> float:
     """Return the average outside that is next to the interval."""
-    for _ in range(HALVINGS):
+    for _ in range(_HALVINGS):
         middle = (outside + inside) / 2
         if float(excess(np.array([middle]))[0]) <= 0.0:
             inside = middle
@@ -137,8 +137,8 @@ class _Widths:
         """Compare smooth half-widths to exact ones."""
         first, second = (sum(law.true_variance() for law in laws) for laws in (total, number))
         plain = cls(first, second, normal_quantile(level), 1.0)
-        whole = np.arange(math.ceil(least), min(math.floor(most), math.ceil(least) + CHECKED) + 1)
-        ratios = np.unique([*whole, *np.linspace(least, most, CHECKED + 1)])
+        whole = np.arange(math.ceil(least), min(math.floor(most), math.ceil(least) + _CHECKED) + 1)
+        ratios = np.unique([*whole, *np.linspace(least, most, _CHECKED + 1)])
         exact = _exact_widths(ratios, total, number, level)
         return cls(first, second, plain.quantile, max(1.0, float((exact / plain(ratios)).max())))
 

@@ -19,8 +19,8 @@ def _refinement(size: int, splits: Sequence[Groups]) -> Groups:
     label = np.zeros(size, dtype=np.int64)
     for groups in splits:
         own = np.full(size, -1, dtype=np.int64)
-        for place, group in enumerate(groups):
-            own[list(group)] = place
+        for position, group in enumerate(groups):
+            own[list(group)] = position
         label = np.unique(label * (size + 2) + own, return_inverse=True)[1].ravel()
     return tuple(tuple(np.flatnonzero(label == number).tolist()) for number in range(int(label.max()) + 1))
 
@@ -43,7 +43,7 @@ class Basis:
         # contrasts grouped by the numbers as which the splits act on them; within a group all are 0
         contrasts: dict[tuple[int, ...], list[Floats]] = {}
         for (many, treated), members in orbits.items():
-            numbers = tuple(many if how == ALONE else 0 for how in treated)
+            numbers = tuple(many if how == _ALONE else 0 for how in treated)
             contrasts.setdefault(numbers, []).extend(_contrasts(size, members))
         for group in groups:
             within = contrasts.setdefault((0,) * len(splits), [])
@@ -66,7 +66,7 @@ class Basis:
         """
         basis = cls(1, [])
         basis.vectors = np.eye(size)
-        basis.parts = tuple(slice(place, place + 1) for place in range(size))
+        basis.parts = tuple(slice(number, number + 1) for number in range(size))
         return basis
 
     def width(self, part: int) -> int:
@@ -74,15 +74,15 @@ class Basis:
         return len(self.vectors[self.parts[part]])
 
 
-ALONE = "alone"
+_ALONE = "alone"
 """Marks a group of the refinement that is also a group of the split."""
 
 
 def _treatment(group: tuple[int, ...], split: Groups) -> str | int | None:
     """Return ALONE if a group is also a group of the split, else the index of the group it is in, or None."""
-    for place, members in enumerate(split):
+    for number, members in enumerate(split):
         if group[0] in members:
-            return ALONE if len(members) == len(group) else place
+            return _ALONE if len(members) == len(group) else number
     return None
 
 

@@ -77,29 +77,29 @@ from discreet.promises.limits import (
 )
 from discreet.questions import asked_with
 
-PIECES = [scale * ten for ten in (10**7, 10**6, 10**5, 10**4, 10**3) for scale in (10, 5, 2)] + [1000]
+_PIECES = [scale * ten for ten in (10**7, 10**6, 10**5, 10**4, 10**3) for scale in (10, 5, 2)] + [1000]
 """Units that the total is divided into: as many as the exact account can take."""
 
 LINE, MOST_WORK = 1e11, 4e5
 """Steps of a loss beyond which its lattice does not count; terms at nodes of a contour that take seconds."""
 
-NEGLIGIBLE = 1e-5
+_NEGLIGIBLE = 1e-5
 """A query whose share of the cost is below this is not needed by the optimum."""
 
-CLOSE = 1e-6
+_CLOSE = 1e-6
 """How close to its bound the result comes, relatively, and which part of all budgets stays as they are while
 variances are compared: what nobody measures would drown the others in rounding."""
 
-SURE = 1e6
+_SURE = 1e6
 """What is known of cells that cannot be, relative to all that is measured."""
 
-STEPS = 40
+_STEPS = 40
 """Steps of the search before it is finished off."""
 
-LEAST_VARIANCE = 0.05
+_LEAST_VARIANCE = 0.05
 """Noise of a smaller parameter has next to no variance, and variances are no longer convex in budgets."""
 
-BINDING = 1e-4
+_BINDING = 1e-4
 """A goal binds if it is met with less than this to spare."""
 
 
@@ -172,7 +172,7 @@ def plan(asked: Planning) -> Plan:
     if law == "each" and cap is None:
         raise InputError("law='each' goes with an epsilon; the plan of least cost has one law for all levels")
     if law is not None:
-        require("scaling", (event for one in release.levels for event in one.events(release.neighbours)))
+        require("scaling", (event for level in release.levels for event in level.events(release.neighbours)))
     planned = release if law is None else gaussian_like(release)
     chain = UniformPlan(planned, uniform_tree(release, asked.tree))
     before = accuracy(release, tree=chain.children)
@@ -214,8 +214,8 @@ def plan(asked: Planning) -> Plan:
 def _laws_of(release: Release) -> str:
     """Name the laws of a release, each once."""
     events = (event for level in release.levels for event in level.events(release.neighbours))
-    found = map(_exponent_of, events)
-    return ", ".join(dict.fromkeys(map(law_name, found)))
+    exponents = map(_exponent_of, events)
+    return ", ".join(dict.fromkeys(map(law_name, exponents)))
 
 
 def _exponent_of(event: Noise) -> Fraction:
@@ -246,14 +246,17 @@ def _with_law(
     as the law allows; without one they stay, and the best law is the one of least epsilon.
     """
     if cap is not None:
-        found = calibrate(release, epsilon=cap, delta=delta, law=asked.law, proof=asked.certify)
-        return replace(found.release, name=release.name, notes=release.notes), cap, found.proof
+        calibration = calibrate(release, epsilon=cap, delta=delta, law=asked.law, proof=asked.certify)
+        return replace(calibration.release, name=release.name, notes=release.notes), cap, calibration.proof
     # scales are rounded up: a little less before, so that goals stay met
     base = gaussian_like(release.scaled(1 - 4 * Fraction(1, 10**6)))
     tried = [law] if isinstance(law, Fraction) else tenths()
-    made = [with_laws(base, dict.fromkeys((level.name for level in base.levels), one)) for one in tried]
+    made = [
+        with_laws(base, dict.fromkeys((level.name for level in base.levels), candidate))
+        for candidate in tried
+    ]
     main = main_case(release, release.neighbours)
-    rough = [loss_of(one_case(one, main), aim=1e-3).epsilons([delta])[0] for one in made]
+    rough = [loss_of(one_case(candidate, main), aim=1e-3).epsilons([delta])[0] for candidate in made]
     result = made[int(np.argmin(rough))]
     ceiling = _Ceiling(release, delta, None, (), asked.certify)
     return ceiling.proved([(result, ceiling.epsilons(result))])[:3]
@@ -266,19 +269,19 @@ def _closeness(goals: Sequence[Goal], misses: Sequence[float]) -> tuple[float, t
             "the goals differ so much that the loosest would get next to nothing; leave them out"
         )
     ratio = max(misses, default=1.0)
-    near = ratio * (1 - BINDING)
+    near = ratio * (1 - _BINDING)
     return ratio, tuple(
         (goal.level, goal.query) for goal, miss in zip(goals, misses, strict=True) if miss > near
     )
 
 
 def _goals(chain: UniformPlan, before: Accuracy, keep: Sequence[str], goals: Sequence[Goal]) -> list[Goal]:
-    found: dict[tuple[str, str], Goal] = {}
+    wanted_of: dict[tuple[str, str], Goal] = {}
     for level, query in _named(chain, keep, "keep"):
         sd = before.by_query[level, query].sd
         if sd is not None:
-            found[level, query] = Goal(level, query, sd)
-    if keep and not found:
+            wanted_of[level, query] = Goal(level, query, sd)
+    if keep and not wanted_of:
         raise InputError("no query of the levels to keep is determined now, so there is nothing to keep")
     named = [_named(chain, [f"{goal.level}:{goal.query}"], "a goal")[0] for goal in goals]
     for (level, query), goal in zip(named, goals, strict=True):
@@ -288,8 +291,8 @@ def _goals(chain: UniformPlan, before: Accuracy, keep: Sequence[str], goals: Seq
             raise InputError(
                 f"a goal names query {query!r} at level {level!r}, which no measurement determines"
             )
-        found[level, query] = Goal(level, query, goal.sd)
-    return list(found.values())
+        wanted_of[level, query] = Goal(level, query, goal.sd)
+    return list(wanted_of.values())
 
 
 def _named(chain: UniformPlan, texts: Sequence[str], what: str) -> list[tuple[str, str]]:
@@ -304,7 +307,7 @@ def _named(chain: UniformPlan, texts: Sequence[str], what: str) -> list[tuple[st
         if query and query not in chain.model.queries:
             near = hint(query, chain.model.queries) or f"; it has {', '.join(chain.model.queries)}"
             raise InputError(f"{what} names query {query!r}, which the release does not have{near}")
-        pairs += [(level, one) for one in ([query] if query else chain.model.queries)]
+        pairs += [(level, name) for name in ([query] if query else chain.model.queries)]
     return list(dict.fromkeys(pairs))
 
 
@@ -352,8 +355,8 @@ class _Ceiling:
     def proved(self, candidates: Iterable[tuple[Release, Iterable[Fraction]]]) -> Costed:
         """Return the first of these releases that is proved to keep its limits and one of its epsilons."""
         old = self.before
-        wholes = ((one, limited_account(old, old.neighbours, one)) for one in self.limits)
-        before = [one.risk(told_of_all(whole, one)[0]) for one, whole in wholes]
+        wholes = ((limit, limited_account(old, old.neighbours, limit)) for limit in self.limits)
+        before = [risk_limit.risk(told_of_all(whole, risk_limit)[0]) for risk_limit, whole in wholes]
         for release, epsilons in candidates:
             relation = release.neighbours
             kept = proved_limits(release, relation, self.limits, before, certify=self.certified)
@@ -374,13 +377,13 @@ class _Ceiling:
             return [self.cap]
         exact = math.ceil(_epsilon(release, self.delta) * 10**6)
         ends = [Fraction(exact + more, 10**6) for more in range(10)]
-        return ends if self.cap is None else [min(one, self.cap) for one in ends]
+        return ends if self.cap is None else [min(end, self.cap) for end in ends]
 
 
 def _costed(chain: UniformPlan, best: Floats, goals: Sequence[Goal], ceiling: _Ceiling) -> Costed:
     """Return the best budgets as a release, of a rho that meets the goals or stays below the ceiling."""
-    merges = chain.release(best, PIECES[0], up=True).spine is not None
-    ways = [(pieces, merged) for pieces in PIECES for merged in (False, True)[: 1 + merges]]
+    merges = chain.release(best, _PIECES[0], up=True).spine is not None
+    ways = [(pieces, merged) for pieces in _PIECES for merged in (False, True)[: 1 + merges]]
     for way in ways:
 
         def made(rho: float, way: tuple[int, bool] = way) -> Release:
@@ -407,11 +410,11 @@ def _met(
 ) -> Costed:
     """Return the release of the least rho that meets the goals, and its exact epsilon."""
     least = int(np.argmax(best / chain.unit))
-    if best[least] * LEAST_VARIANCE > chain.unit[least]:
+    if best[least] * _LEAST_VARIANCE > chain.unit[least]:
         level, query = chain.keys[least]
         raise InputError(
             f"the goals leave next to no noise: query {query!r} of level {level!r} would have variance "
-            f"{chain.unit[least] / best[least]:.3g}; a plan is for variances of at least {LEAST_VARIANCE:g}"
+            f"{chain.unit[least] / best[least]:.3g}; a plan is for variances of at least {_LEAST_VARIANCE:g}"
         )
     start = float(best.sum())
     rho = _crossing(lambda rho: 1 / max(chain.misses(made(rho), goals)), start, below=False)
@@ -428,7 +431,7 @@ def _kept(made: Callable[[float], Release], best: Floats, ceiling: _Ceiling) -> 
         if start < 1e-9:
             raise InputError(f"epsilon {target:.6g} at this delta leaves almost nothing to measure")
     rho = _crossing(lambda rho: ceiling.part(made(rho)), start, below=True)
-    less = (made(rho * (1 - 5 * CLOSE) ** k) for k in range(20))
+    less = (made(rho * (1 - 5 * _CLOSE) ** k) for k in range(20))
     return ceiling.proved((release, ceiling.epsilons(release)) for release in less)
 
 
@@ -439,15 +442,15 @@ def _crossing(value: Callable[[float], float], start: float, *, below: bool) -> 
     """
     low, high, rho, last = 1e-12, 1e12, start, (0.0, 0.0)
     for turn in range(60):
-        found = value(rho)
-        if 0.0 <= (1.0 - found if below else found - 1.0) < CLOSE:
+        gained = value(rho)
+        if 0.0 <= (1.0 - gained if below else gained - 1.0) < _CLOSE:
             return rho
-        low, high = (rho, high) if found <= 1.0 else (low, rho)
+        low, high = (rho, high) if gained <= 1.0 else (low, rho)
         if high < low * (1 + 1e-9):
             break  # rounded budgets jump here
-        here = math.log(rho), math.log(min(max(found, 1e-9), 1e9))
+        here = math.log(rho), math.log(min(max(gained, 1e-9), 1e9))
         slope = (here[1] - last[1]) / (here[0] - last[0]) if turn else 1.0
-        aim = (-CLOSE if below else CLOSE) / 3 - here[1]
+        aim = (-_CLOSE if below else _CLOSE) / 3 - here[1]
         rho *= math.exp(aim / slope if 0.1 < slope < 10.0 else aim)
         if not low < rho < high:
             rho = math.sqrt(low * high)
@@ -465,7 +468,7 @@ def _is_long(release: Release) -> bool:
         deviation = math.sqrt(sum(event.precision for event in events))
         steps = 20 * deviation * math.lcm(*bottom) / math.gcd(*top)
         near = (90.0 / (event.times * float(event.size)) for event in events)
-        share = math.prod(min(1.0, math.sqrt(one) / math.pi) for one in near)
+        share = math.prod(min(1.0, math.sqrt(variance) / math.pi) for variance in near)
         few = len(events) <= 3 and sum(event.times for event in events) <= 6
         if not few and len(events) * min(steps, LINE) * share > MOST_WORK:
             return True
@@ -494,7 +497,7 @@ class UniformPlan:
                 self.exact[level.name, query.name] = rho
                 units.append(rho * event.size)  # rho times variance does not depend on either
         self.keys = list(self.exact)
-        self.unit = np.array([float(one) for one in units])
+        self.unit = np.array([float(unit) for unit in units])
         queries = tuple(dict.fromkeys(query for _, query in self.keys))
         self.model = Model(release.attributes, queries)
         self._level = np.array([self.names.index(level) for level, _ in self.keys])
@@ -505,9 +508,9 @@ class UniformPlan:
         names = (*self.model.queries, *self.model.impossible)
         asked = [self.model.projections[query] for query in names]
         by_size: dict[int, dict[bytes, tuple[Floats, Floats]]] = {}
-        for one in self.model.components:
-            grams = np.stack([projection.gram(one) for projection in asked])
-            means = np.stack([projection.mean_weights(one) for projection in asked])
+        for component in self.model.components:
+            grams = np.stack([projection.gram(component) for projection in asked])
+            means = np.stack([projection.mean_weights(component) for projection in asked])
             least = SMALL * np.abs(grams).max(axis=(1, 2), keepdims=True)
             for basis in _blocks(grams):
                 gram, mean = (basis.T @ some @ basis for some in (grams, means))
@@ -518,15 +521,15 @@ class UniformPlan:
                 key = (
                     (np.round(gram, 9) + 0.0).tobytes()
                     if size == 1
-                    else f"{one.parts}".encode() + basis.tobytes()
+                    else f"{component.parts}".encode() + basis.tobytes()
                 )
                 same = by_size.setdefault(size, {})
                 same[key] = gram, mean + (same[key][1] if key in same else 0.0)
-        found = []
+        programs = []
         for problems in by_size.values():
             grams, means = (np.stack(some, axis=1) for some in zip(*problems.values(), strict=True))
-            found.append((dict(zip(names, grams, strict=True)), dict(zip(names, means, strict=True))))
-        return found
+            programs.append((dict(zip(names, grams, strict=True)), dict(zip(names, means, strict=True))))
+        return programs
 
     def bound(self, goal: Goal) -> float:
         """Return the variance that a goal allows, in units of the noise."""
@@ -545,7 +548,7 @@ class UniformPlan:
         rows = np.eye(len(targets)) if rows is None else rows
         depth, many = len(self.names), len(budgets)
         now = self.budgets / self.budgets.sum()
-        precision = (budgets + CLOSE * budgets.sum() * now) / ((1 + CLOSE) * self.unit)
+        precision = (budgets + _CLOSE * budgets.sum() * now) / ((1 + _CLOSE) * self.unit)
         values, slopes = np.zeros(len(rows)), np.zeros((len(rows), many))
         # Keeps what nobody measures invertible. Sums over cells are hundreds of times larger than single
         # ones, so a smaller one is lost in rounding, and the search fails or stops early.
@@ -555,8 +558,10 @@ class UniformPlan:
         wanted = [np.flatnonzero(levels == level) for level in range(depth)]
         mixed = [np.flatnonzero(rows[:, here].any(axis=1)) for here in wanted]
         for grams, means in self._groups:
-            G = [np.stack([grams[self.keys[place][1]] for place in at]) for at in own]
-            sure = sum((SURE * precision.sum() * grams[one] for one in self.model.impossible), np.zeros(()))
+            G = [np.stack([grams[self.keys[key][1]] for key in at]) for at in own]
+            sure = sum(
+                (_SURE * precision.sum() * grams[table] for table in self.model.impossible), np.zeros(())
+            )
             J = [
                 np.tensordot(precision[at], G[level], axes=1) + sure + tiny * np.eye(G[level].shape[-1])
                 for level, at in enumerate(own)
@@ -571,7 +576,7 @@ class UniformPlan:
             for level in range(depth):
                 if wanted[level].size:
                     P = np.linalg.inv(L[level] + out)
-                    M = np.stack([means[targets[place][1]] for place in wanted[level].tolist()])
+                    M = np.stack([means[targets[target][1]] for target in wanted[level].tolist()])
                     M = np.tensordot(rows[np.ix_(mixed[level], wanted[level])], M, axes=1)
                     values[mixed[level]] += (M * P).sum(axis=(1, 2, 3))
                     self._add_slopes(slopes, mixed[level], level, P @ M @ P, steps, G, own)
@@ -589,7 +594,7 @@ class UniformPlan:
                 out = (out + np.swapaxes(out, 1, 2)) / 2
                 steps.append((left, right, siblings))
         slopes /= self.unit
-        return values, (slopes + CLOSE * (slopes @ now)[:, None]) / (1 + CLOSE)
+        return values, (slopes + _CLOSE * (slopes @ now)[:, None]) / (1 + _CLOSE)
 
     def _add_slopes(
         self,
@@ -616,12 +621,12 @@ class UniformPlan:
                 X = np.swapaxes(left, 1, 2) @ X @ left
             here[up] = X
         total: Floats = np.zeros(())
-        for place, grams in enumerate(G):
-            total = total / (self.children[place - 1] if place else 1.0) + below[place]
-            both = np.asarray(total + here[place])
+        for number, grams in enumerate(G):
+            total = total / (self.children[number - 1] if number else 1.0) + below[number]
+            both = np.asarray(total + here[number])
             if both.ndim:
                 flat = both.reshape(len(rows), -1) @ grams.reshape(len(grams), -1).T
-                slopes[rows[:, None], own[place]] -= flat
+                slopes[rows[:, None], own[number]] -= flat
 
     def cheapest(self, targets: Sequence[tuple[int, str]], rows: Floats, bounds: Floats) -> Floats:
         """Return the budgets of least sum with which mixtures of variances are within their bounds."""
@@ -632,11 +637,11 @@ class UniformPlan:
             return values / bounds, -slopes / bounds[:, None]
 
         x, weights, cost = self.budgets, np.ones(len(bounds)), math.inf
-        for _ in range(STEPS):
+        for _ in range(_STEPS):
             ratios, gains = relative(x)
             most = float(ratios.max())
             cost, last = float(x.sum()) * most, cost
-            if abs(last - cost) < 10 * BINDING * cost:
+            if abs(last - cost) < 10 * _BINDING * cost:
                 break
             weights *= np.sqrt(ratios / most)
             weights *= x.sum() / float(weights @ gains @ x)
@@ -661,15 +666,15 @@ class UniformPlan:
             constraints=[{"type": "ineq", "fun": lambda x: log_room(x)[0], "jac": lambda x: log_room(x)[1]}],
             options={"maxiter": 300, "ftol": 1e-8},
         )
-        found: list[tuple[float, Floats]] = []
-        for one in (self.budgets, x, np.maximum(polished.x, 0.0)):
-            if np.all(np.isfinite(one)) and one.sum() > 0.0:
+        costs: list[tuple[float, Floats]] = []
+        for budget in (self.budgets, x, np.maximum(polished.x, 0.0)):
+            if np.all(np.isfinite(budget)) and budget.sum() > 0.0:
                 # what is so little is left out, unless that costs more than it is
-                for least, charge in ((NEGLIGIBLE, 1.0), (1e-4 * NEGLIGIBLE, 1 + 10 * NEGLIGIBLE)):
-                    kept = np.where(one > least * one.sum(), one, 0.0)
+                for least, charge in ((_NEGLIGIBLE, 1.0), (1e-4 * _NEGLIGIBLE, 1 + 10 * _NEGLIGIBLE)):
+                    kept = np.where(budget > least * budget.sum(), budget, 0.0)
                     kept *= float(relative(kept)[0].max())
-                    found.append((float(kept.sum()) * charge, kept))
-        return min(found, key=lambda one: one[0])[1]
+                    costs.append((float(kept.sum()) * charge, kept))
+        return min(costs, key=lambda row: row[0])[1]
 
     def release(self, budgets: Floats, pieces: int, merged: bool = False, *, up: bool) -> Release:
         """Return the release with these budgets in whole numbers of a unit, none that is needed without one.
@@ -724,27 +729,27 @@ class UniformPlan:
 
     def misses(self, release: Release, goals: Sequence[Goal]) -> list[float]:
         """Return the variance of each goal relative to its bound; infinite if nothing determines it."""
-        shape, told, found = Tree.chain(self.children), self._told(release), np.zeros(len(goals))
+        shape, told, misses = Tree.chain(self.children), self._told(release), np.zeros(len(goals))
         for grams, means in self._groups:
             size = next(iter(grams.values())).shape[-1]
-            for place in range(len(next(iter(grams.values())))):
+            for position in range(len(next(iter(grams.values())))):
                 none = np.zeros((size, size))
-                held = sum((grams[query][place] for query in self.model.impossible), none)
+                held = sum((grams[query][position] for query in self.model.impossible), none)
                 kinds = [
                     Evidence(
-                        sum((grams[query][place] / noise for query, noise in one.variances), none),
-                        sum((grams[query][place] for query, _ in one.variances), none),
+                        sum((grams[query][position] / noise for query, noise in known.variances), none),
+                        sum((grams[query][position] for query, _ in known.variances), none),
                         held if self.model.impossible else None,
                     )
-                    for one in told
+                    for known in told
                 ]
                 solution = solve(shape, kinds)
                 nulls = solution.nulls()
                 for number, goal in enumerate(goals):
-                    M, node = means[goal.query][place], self.names.index(goal.level)
-                    lost = np.sum(M * nulls[node]) > CLOSE * np.trace(M)
-                    found[number] += math.inf if lost else np.sum(M * solution.P[node]) / self.bound(goal)
-        return [float(one) for one in found]
+                    M, node = means[goal.query][position], self.names.index(goal.level)
+                    lost = np.sum(M * nulls[node]) > _CLOSE * np.trace(M)
+                    misses[number] += math.inf if lost else np.sum(M * solution.P[node]) / self.bound(goal)
+        return [float(miss) for miss in misses]
 
     def _told(self, release: Release) -> list[KnownOfUnits]:
         """Return what units of each level answer, those included of which nothing is measured any more."""
@@ -774,18 +779,18 @@ def _blocks(grams: Floats) -> list[Floats]:
         if np.array_equal(lower, label):
             break
         label = lower
-    return [vectors[:, label == one] for one in np.unique(label)]
+    return [vectors[:, label == number] for number in np.unique(label)]
 
 
 def _pieces(sizes: Sequence[float], many: int) -> list[int]:
     """Share out so many pieces by these sizes, at least one to each."""
     exact = np.array(sizes) * (many / sum(sizes))
-    found = np.maximum(np.rint(exact), 1.0)
-    rest = round(many - float(found.sum()))
-    order = np.argsort(np.copysign(1.0, rest) * (found - exact), kind="stable")
-    order = order[(found[order] > 1.0) | (rest > 0)]
-    found[order[: abs(rest)]] += np.copysign(1.0, rest)
-    return [int(one) for one in found]
+    pieces = np.maximum(np.rint(exact), 1.0)
+    rest = round(many - float(pieces.sum()))
+    order = np.argsort(np.copysign(1.0, rest) * (pieces - exact), kind="stable")
+    order = order[(pieces[order] > 1.0) | (rest > 0)]
+    pieces[order[: abs(rest)]] += np.copysign(1.0, rest)
+    return [int(piece) for piece in pieces]
 
 
 def _spine(release: Release, kept: Sequence[str]) -> Spine | None:
@@ -803,6 +808,8 @@ def _spine(release: Release, kept: Sequence[str]) -> Spine | None:
         return Spine(may_merge_up=merging) if merging else None
     paths: dict[tuple[str, ...], int] = {}
     for number in release.paths:
-        runs = ["+".join(one for one in run if one in kept) for run in release.runs(number)]
+        runs = [
+            "+".join(level_name for level_name in run if level_name in kept) for run in release.runs(number)
+        ]
         paths.setdefault(tuple(run for run in runs if run), number)
     return Spine(paths=[(number, runs) for runs, number in paths.items()])

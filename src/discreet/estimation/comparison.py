@@ -24,8 +24,8 @@ from discreet.faces import Summarised
 from discreet.numbers import share, shown
 from discreet.tables import Problems, TableSource, open_table, read_table
 
-MOST_PAIRS = 100_000
-SUREST = 0.001
+_MOST_PAIRS = 100_000
+_SUREST = 0.001
 """The chance that the order of two areas is the other one is not stated to be smaller than this."""
 _DRAW = re.compile(r"draw_(\d+)")
 
@@ -75,12 +75,12 @@ class AreaComparison(Summarised):
     draws: int
     """How many draws the errors come from; 0: standard deviations, areas taken as independent."""
 
-    def pair(self, one: str, two: str) -> AreaPair:
+    def pair(self, first: str, second: str) -> AreaPair:
         """Return the comparison of two areas."""
-        for found in self.pairs:
-            if (found.one, found.two) == (one, two):
-                return found
-        raise InputError(f"{shown(one)} and {shown(two)} were not compared in this order")
+        for pair in self.pairs:
+            if (pair.one, pair.two) == (first, second):
+                return pair
+        raise InputError(f"{shown(first)} and {shown(second)} were not compared in this order")
 
 
 @one_algebra_thread()
@@ -118,12 +118,17 @@ def compare_areas(
         raise InputError("a covariance is given beside draws, which have all covariances: leave it out")
     values = _Values.of(names, parts, draws, covariance, chance)
     asked = _asked(pairs, names)
-    found = []
-    for one, two in asked:
-        a, b = names.index(one), names.index(two)
-        found.append(values.compared(a, b, kind))
+    area_pairs = []
+    for first, second in asked:
+        a, b = names.index(first), names.index(second)
+        area_pairs.append(values.compared(a, b, kind))
     return AreaComparison(
-        tuple(values.area(place) for place in range(len(names))), tuple(found), kind, bool(per), chance, draws
+        tuple(values.area(number) for number in range(len(names))),
+        tuple(area_pairs),
+        kind,
+        bool(per),
+        chance,
+        draws,
     )
 
 
@@ -131,15 +136,15 @@ def _asked(pairs: str | Sequence[tuple[str, str]], names: Sequence[str]) -> list
     if isinstance(pairs, str):
         if pairs not in ("all", "none"):
             raise InputError(f'pairs is {shown(pairs)}; it must be "all", "none", or pairs of names')
-        found = list(combinations(names, 2)) if pairs == "all" else []
+        asked = list(combinations(names, 2)) if pairs == "all" else []
     else:
-        found = [(one, two) for one, two in pairs]
-    if len(found) > MOST_PAIRS:
-        raise InputError(f"{len(names)} areas make {len(found)} pairs; at most {MOST_PAIRS} are compared")
-    for name in (name for pair in found for name in pair):
+        asked = [(first, second) for first, second in pairs]
+    if len(asked) > _MOST_PAIRS:
+        raise InputError(f"{len(names)} areas make {len(asked)} pairs; at most {_MOST_PAIRS} are compared")
+    for name in (name for pair in asked for name in pair):
         if name not in names:
             raise InputError(f"there is no area {shown(name)}; there are {', '.join(names[:8])}")
-    return found
+    return asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +205,7 @@ def _parts(
         if not draws and (numbers[:, 1] < 0).any():
             raise InputError(f"a standard deviation is below zero ({said})")
         order = [here.index(name) for name in (names or here) if name in here]
-        names = [here[place] for place in order]
+        names = [here[number] for number in order]
         numbers = numbers[order]
         spread = numbers[:, 1:] if draws else np.zeros((len(names), 0))
         parts.append(_Part(numbers[:, 0], numbers[:, 1], spread))
@@ -264,33 +269,33 @@ class _Values:
             spread = (centred[0] - rate[:, None] * centred[1]) / bottom.estimate[:, None] + rate[:, None]
         return cls(names, rate, np.sqrt(np.maximum(variance, 0.0)), ends, spread, factor)
 
-    def area(self, place: int) -> AreaValue:
+    def area(self, number: int) -> AreaValue:
         """Return one area."""
-        lower, upper = (_end(end[place]) for end in self.ends)
+        lower, upper = (_end(end[number]) for end in self.ends)
         return AreaValue(
-            self.names[place], float(self.values[place]), float(self.errors[place]), lower, upper
+            self.names[number], float(self.values[number]), float(self.errors[number]), lower, upper
         )
 
     def compared(self, a: int, b: int, kind: str) -> AreaPair:
         """Compare two areas."""
-        one, two = float(self.values[a]), float(self.values[b])
+        first, second = float(self.values[a]), float(self.values[b])
         var_a, var_b = float(self.errors[a]) ** 2, float(self.errors[b]) ** 2
         both = float(np.cov(self.spread[a], self.spread[b])[0, 1]) if self.spread.size else 0.0
         gap = math.sqrt(max(var_a + var_b - 2 * both, 0.0))
-        larger = _larger(one - two, gap)
+        larger = _larger(first - second, gap)
         if kind == "difference":
             ends: tuple[float | None, float | None] = (
-                one - two - self.factor * gap,
-                one - two + self.factor * gap,
+                first - second - self.factor * gap,
+                first - second + self.factor * gap,
             )
-            return AreaPair(self.names[a], self.names[b], one - two, gap, *ends, larger)
-        if two == 0:
+            return AreaPair(self.names[a], self.names[b], first - second, gap, *ends, larger)
+        if second == 0:
             raise InputError(f"{self.names[b]!r} is zero, and nothing can be divided by it")
-        ratio = one / two
-        error = math.sqrt(max(var_a - 2 * ratio * both + ratio**2 * var_b, 0.0)) / abs(two)
+        ratio = first / second
+        error = math.sqrt(max(var_a - 2 * ratio * both + ratio**2 * var_b, 0.0)) / abs(second)
         sizes = np.array([var_a]), np.array([var_b]), np.array([both])
-        found = ratio_interval(np.array([one]), np.array([two]), sizes, np.array([self.factor]))
-        lower, upper = (_end(end[0]) for end in found)
+        interval = ratio_interval(np.array([first]), np.array([second]), sizes, np.array([self.factor]))
+        lower, upper = (_end(end[0]) for end in interval)
         return AreaPair(self.names[a], self.names[b], ratio, error, lower, upper, larger)
 
 
@@ -306,4 +311,4 @@ def _larger(difference: float, error: float) -> float:
     """The chance that the first is larger, if the error is normal; how it ends beyond that is not known."""
     if error == 0:
         return 0.5 if difference == 0 else float(difference > 0)
-    return min(max(0.5 * math.erfc(-difference / error / math.sqrt(2)), SUREST), 1 - SUREST)
+    return min(max(0.5 * math.erfc(-difference / error / math.sqrt(2)), _SUREST), 1 - _SUREST)

@@ -29,13 +29,13 @@ Rows = tuple[Integers, Numbers]
 Seen = tuple[int, str, Integers, Numbers]
 """Measurements that were read: the number of the release, the query, units, and a row of cells for each."""
 
-MOST_HELD = 5_000_000
+_MOST_HELD = 5_000_000
 """Cells held in memory; if there are more, the units of the last depth are streamed."""
 PIECE = 1 << 22
 """Cells processed at a time."""
 MOST_TOGETHER = 400
 """Cells of one area solved together where variances differ within a query."""
-MOST_SOLVED = 20_000_000
+_MOST_SOLVED = 20_000_000
 """Entries of covariance matrices, of all areas that differ, where variances differ within a query."""
 
 
@@ -139,9 +139,9 @@ class Measurements:
         _, first, fine = np.unique(kind, return_index=True, return_inverse=True)
         has = {query: np.isin(first, units) for query, (units, _) in self.exact.items()}
         told = []
-        for place, unit in enumerate(first.tolist()):
+        for number, unit in enumerate(first.tolist()):
             laws = [law for source in self.sources for law in source.laws[self.tree.kind[unit]].items()]
-            told.append(KnownOfUnits(tuple(laws), tuple(query for query in names if has[query][place])))
+            told.append(KnownOfUnits(tuple(laws), tuple(query for query in names if has[query][number])))
         return tuple(told), replace(self.tree, kind=fine.ravel())
 
 
@@ -179,7 +179,7 @@ class Estimates:
         self.view = View(self.model, self.shape, told, self.solutions)
         self.width = sum(component.size * component.copies for component in self.model.components)
         self.in_order = all(source.in_order for source in given.sources)
-        small = given.size * self.width <= (MOST_HELD if self.in_order else 10 * MOST_HELD)
+        small = given.size * self.width <= (_MOST_HELD if self.in_order else 10 * _MOST_HELD)
         self.cut = given.size if (small if held is None else held) else given.tree.starts[-1]
         self._passes: list[Passes] = []
         self._passes = self._solve(workers)
@@ -190,11 +190,11 @@ class Estimates:
         if not self.given.pieces:
             return
         largest = max(component.size for component in self.model.components)
-        numbers = max(self.shape.size, kinds) * sum(one.size**2 for one in self.model.components)
-        if largest > MOST_TOGETHER or numbers > MOST_SOLVED:
+        numbers = max(self.shape.size, kinds) * sum(component.size**2 for component in self.model.components)
+        if largest > MOST_TOGETHER or numbers > _MOST_SOLVED:
             raise InputError(
                 f"the variances differ within queries, so {largest} cells must be solved together in each of "
-                f"{self.shape.size} areas that differ; at most {MOST_TOGETHER} cells, and {MOST_SOLVED:,} "
+                f"{self.shape.size} areas that differ; at most {MOST_TOGETHER} cells, and {_MOST_SOLVED:,} "
                 "entries of all matrices, are possible. State no attributes (then each cell is by itself), "
                 "take fewer areas, or give cells of a query one variance"
             )
@@ -216,15 +216,15 @@ class Estimates:
     ) -> Estimates:
         """Return the covariances of estimates before anything is measured; `node` is that of each unit in
         the folded tree `shape`, which may have units that `given.tree` leaves out."""
-        found = cls.__new__(cls)
-        found.model, found.given, found.tree = model, given, given.tree
-        found.shape, found.node = shape, node
-        found._kind_given = np.arange(len(told))
-        found.solutions = model.solve(shape, told)
-        found.view = View(model, shape, told, found.solutions)
-        found.width = sum(component.size * component.copies for component in model.components)
-        found.in_order, found.cut, found._passes = True, given.size, []
-        return found
+        estimates = cls.__new__(cls)
+        estimates.model, estimates.given, estimates.tree = model, given, given.tree
+        estimates.shape, estimates.node = shape, node
+        estimates._kind_given = np.arange(len(told))
+        estimates.solutions = model.solve(shape, told)
+        estimates.view = View(model, shape, told, estimates.solutions)
+        estimates.width = sum(component.size * component.copies for component in model.components)
+        estimates.in_order, estimates.cut, estimates._passes = True, given.size, []
+        return estimates
 
     def redrawn(
         self,
@@ -247,8 +247,8 @@ class Estimates:
         other.__dict__.pop("lowest", None)
         own = other._own(slice(0, len(units)), other.tree.kind, np.arange(len(units)))
         other._passes = [
-            Passes(solution, other.tree, other.node, beliefs, None if below is None else below[place])
-            for place, (solution, beliefs) in enumerate(zip(self.solutions, own, strict=True))
+            Passes(solution, other.tree, other.node, beliefs, None if below is None else below[number])
+            for number, (solution, beliefs) in enumerate(zip(self.solutions, own, strict=True))
         ]
         return other
 
@@ -300,8 +300,8 @@ class Estimates:
                 total[parents[begin]] = np.add.reduceat(part, begin, axis=0)
                 below.append(total)
         return [
-            Passes(solution, self.tree, self.node, beliefs, None if below is None else below[place])
-            for place, (solution, beliefs) in enumerate(zip(self.solutions, own, strict=True))
+            Passes(solution, self.tree, self.node, beliefs, None if below is None else below[number])
+            for number, (solution, beliefs) in enumerate(zip(self.solutions, own, strict=True))
         ]
 
     def _shared(self, workers: SharedWork, units: slice, kind: Integers, family: Integers) -> ByComponent:
@@ -318,15 +318,15 @@ class Estimates:
             mine = family[part.start - units.start : part.stop - units.start]
             first = int(mine.min())
             own = self._own(part, kind[first : int(mine.max()) + 1], mine - first)
-            return {str(place): beliefs.ravel() for place, beliefs in enumerate(own)}
+            return {str(number): beliefs.ravel() for number, beliefs in enumerate(own)}
 
         total = [
             np.zeros((len(kind), component.size, component.copies)) for component in self.model.components
         ]
         for part, sums in zip(parts, workers.map(subtree, parts), strict=True):
             first = int(family[part.start - units.start : part.stop - units.start].min())
-            for place, into in enumerate(total):
-                rows = sums[str(place)].reshape(-1, *into.shape[1:])
+            for index, into in enumerate(total):
+                rows = sums[str(index)].reshape(-1, *into.shape[1:])
                 into[first : first + len(rows)] += rows
         return total
 
@@ -360,8 +360,8 @@ class Estimates:
                 self._add(sums, query, row[who[inside] - units.start], values[inside], many)
                 self._project(t, query, sums[query])
         return [
-            solution.own(kind, data, None if t is None else t[place])
-            for place, (solution, data) in enumerate(zip(self.solutions, h, strict=True))
+            solution.own(kind, data, None if t is None else t[number])
+            for number, (solution, data) in enumerate(zip(self.solutions, h, strict=True))
         ]
 
     @staticmethod
@@ -413,10 +413,10 @@ class Estimates:
                 mine = some[(who[some] >= wide.start) & (who[some] < wide.stop)]
                 if mine.size:
                     self._below(wide, who[mine], mine, x, seen)
-        found = UnitEstimates(self, who, x)
+        here = UnitEstimates(self, who, x)
         if residuals is not None:
-            found.add_residuals(seen or (), residuals)
-        return found
+            here.add_residuals(seen or (), residuals)
+        return here
 
     def _below(
         self, units: slice, who: Integers, rows: Integers, into: ByComponent, seen: list[Seen] | None
@@ -707,7 +707,7 @@ class Moments:
         kept: each law takes a millisecond.
         """
         safe = self._quick_ends(b, values, level)
-        if places * values.shape[1] > MOST_RATIOS:
+        if places * values.shape[1] > _MOST_RATIOS:
             return safe
         known = np.isfinite(safe[0]) & np.isfinite(safe[1])
         ends = [end.copy() for end in safe]
@@ -715,7 +715,7 @@ class Moments:
         middle = values[known]
         for side in (0, 1):
             outer = safe[side][known]
-            inner = middle + NEAREST * (outer - middle)
+            inner = middle + _NEAREST * (outer - middle)
             for _ in range(2):  # coarse, then fine
                 outer, inner = here._between(outer, inner, level)
             ends[side][known] = outer + (side - 0.5) * 2e-9 * np.abs(outer - middle)
@@ -764,14 +764,14 @@ class Moments:
 
 STEPS = 8
 """Steps taken to find the ends of a ratio's interval."""
-NEAREST = 0.5
+_NEAREST = 0.5
 """Where the search for the end of a ratio's interval stops: half-way to the quick end."""
-MOST_RATIOS = 500
+_MOST_RATIOS = 500
 """Ratios of a table whose intervals come from the law of the noise."""
 
 
 def ratio_interval(
-    one: Floats, two: Floats, variances: tuple[Floats, Floats, Floats], factor: Floats
+    first: Floats, second: Floats, variances: tuple[Floats, Floats, Floats], factor: Floats
 ) -> tuple[Floats, Floats]:
     """Return the ends of Fieller's interval for the ratios one / two; nan where it is unbounded.
 
@@ -785,9 +785,9 @@ def ratio_interval(
     [0.0802, 0.1202]
     """
     z2 = factor**2
-    a = two**2 - z2 * variances[1]
-    b = one * two - z2 * variances[2]
-    c = one**2 - z2 * variances[0]
+    a = second**2 - z2 * variances[1]
+    b = first * second - z2 * variances[2]
+    c = first**2 - z2 * variances[0]
     with np.errstate(invalid="ignore", divide="ignore"):
         root = np.sqrt(np.maximum(b * b - a * c, 0.0))
         bounded = a > 0.0

@@ -106,10 +106,10 @@ class Estimated(Summarised):
         changes, draws, histogram, microdata or held."""
         if self.out is not None:
             return read_output(self.out, table, TEXTS)
-        found = (self.held or {}).get(table)
-        if found is None:
+        table_held = (self.held or {}).get(table)
+        if table_held is None:
             raise InputError(f"there is no table {table!r}; there are {', '.join(self.held or ())}")
-        return found
+        return table_held
 
     def to_frame(self, table: str = "") -> DataFrame:
         """Return the estimates, or the whole numbers if they are alone, or another table of the output, as a
@@ -172,80 +172,86 @@ def estimate(asked: Estimating) -> Estimated:
     with _workers(asked.engine, asked.spark_master) as cluster:
         if asked.only_tables:
             return _only_tables(asked, sources, cluster)
-        given, found, earlier = read_joined(asked, sources, cluster)
-        wanted = found.queries(asked.queries)
-        sampling = sampling_errors(asked, sources, found, wanted)
-        draws = _draws(asked, found, sampling)
+        given, joint_estimates, earlier = read_joined(asked, sources, cluster)
+        wanted = joint_estimates.queries(asked.queries)
+        sampling = sampling_errors(asked, sources, joint_estimates, wanted)
+        draws = _draws(asked, joint_estimates, sampling)
         redrawing = Redrawing.asked_for(asked, sampled=sampling is not None)
-        written = found.units_down_to(asked.down_to)
-        unions = {} if asked.areas is None else read_areas(asked.areas, found)
-        pairs = [("difference", one) for one in asked.differences] + [("ratio", one) for one in asked.ratios]
-        contrasts = named_contrasts(pairs, unions, wanted, found) if pairs else []
-        residuals = found.residuals(written)
+        written = joint_estimates.units_down_to(asked.down_to)
+        unions = {} if asked.areas is None else read_areas(asked.areas, joint_estimates)
+        pairs = [("difference", difference) for difference in asked.differences] + [
+            ("ratio", ratio) for ratio in asked.ratios
+        ]
+        contrasts = named_contrasts(pairs, unions, wanted, joint_estimates) if pairs else []
+        residuals = joint_estimates.residuals(written)
         if asked.histogram or asked.microdata:
-            check_people(found.groups[0].attributes, found.groups[0].model.queries)
+            check_people(joint_estimates.groups[0].attributes, joint_estimates.groups[0].model.queries)
         kind = output_format(asked.format, given[0].format, for_spreadsheets=asked.for_spreadsheets)
-        mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
-        kept = _resumable(asked, given, found.groups[0])
+        mark = (
+            f"{NOT_PRIVATE}: made from a rehearsal" if any(published.marked for published in given) else None
+        )
+        kept = _resumable(asked, given, joint_estimates.groups[0])
         with ExitStack() as opened:
             opened.enter_context(resumed(kept))
             folder = opened.enter_context(_folder(asked, kind, mark))
             stage = folder.path if asked.tables and asked.out is not None else None
-            place = opened.enter_context(parts_within(stage, kept))
+            path = opened.enter_context(parts_within(stage, kept))
             made_from = "" if kept is None else json.dumps(kept.made_from)
             done = write_estimates(
                 folder,
-                found,
+                joint_estimates,
                 wanted,
                 chances,
                 asked.down_to,
                 tables=asked.tables,
-                settle=Settling(asked.jobs, cluster, place, made_from, asked.progress),
+                settle=Settling(asked.jobs, cluster, path, made_from, asked.progress),
                 cluster=cluster,
                 residuals=residuals,
                 sampling=sampling,
                 progress=asked.progress,
                 redrawing=redrawing,
             )
-            parts = [(found, residuals)]
+            parts = [(joint_estimates, residuals)]
             if earlier is not None:
                 parts.append((earlier, earlier.residuals()))
             fit = found_fit(parts)
-            if len(found.groups) == 1:
-                folder.units(found.tree)
+            if len(joint_estimates.groups) == 1:
+                folder.units(joint_estimates.tree)
             if unions:
-                folder.cells("areas", area_estimates(found, unions, wanted, chances, sampling))
+                folder.cells("areas", area_estimates(joint_estimates, unions, wanted, chances, sampling))
             if draws is not None:
                 folder.cells("draws", *draws.blocks(done.tree, unions, wanted))
             if contrasts:
-                blocks = contrast_blocks(found, contrasts, unions, wanted, chances, done.tree, sampling)
+                blocks = contrast_blocks(
+                    joint_estimates, contrasts, unions, wanted, chances, done.tree, sampling
+                )
                 folder.cells("contrasts", *blocks)
             if earlier is not None:
-                changes = changes_since(found, earlier, done.tree, asked.queries, wanted, chances)
+                changes = changes_since(joint_estimates, earlier, done.tree, asked.queries, wanted, chances)
                 folder.cells("changes", changes)
             compares = bool(contrasts) or earlier is not None
-            told = _manifest(asked, given, found, wanted, done, fit, sampling, compares=compares)
+            told = _manifest(asked, given, joint_estimates, wanted, done, fit, sampling, compares=compares)
             if redrawing is not None and done.errors is not None:
                 told["table_errors"] = redrawing.record(done.errors)
-            people = _people(asked, folder, found.groups[0], done)
-            folder.json("manifest", told | people.manifest(found.groups[0].attributes, done.tree))
-            taken = estimated_clips(found)
+            people = _people(asked, folder, joint_estimates.groups[0], done)
+            folder.json("manifest", told | people.manifest(joint_estimates.groups[0].attributes, done.tree))
+            taken = estimated_clips(joint_estimates)
     return Estimated(
         None if asked.out is None else Path(asked.out),
         done.tree.size,
         wanted,
         done.cells,
         done.lost,
-        all(group.attributes is not None for group in found.groups),
-        len(found.groups) == 1,
+        all(group.attributes is not None for group in joint_estimates.groups),
+        len(joint_estimates.groups) == 1,
         len(given) - (earlier is not None),
         tuple(folder.names),
         fit,
-        found.scope(release_names(sources), wanted, np.arange(done.tree.size)),
+        joint_estimates.scope(release_names(sources), wanted, np.arange(done.tree.size)),
         len(given) > 1,
-        found.left_out,
+        joint_estimates.left_out,
         _assumed(given),
-        found.counts,
+        joint_estimates.counts,
         sampling is not None,
         asked.draws or 0,
         taken,
@@ -260,46 +266,46 @@ def _only_tables(asked: Estimating, sources: Sequence[TableSource], cluster: Sha
     """Write whole numbers alone."""
     check_only_tables(asked)
     given = _read_given(asked, sources)
-    found = JointMeasurements.read(given)
-    wanted, one = found.queries(asked.queries), found.groups[0]
-    check_one_tree(found)
-    found.units_down_to(asked.down_to)
+    joint_measurements = JointMeasurements.read(given)
+    wanted, measured_tree = joint_measurements.queries(asked.queries), joint_measurements.groups[0]
+    check_one_tree(joint_measurements)
+    joint_measurements.units_down_to(asked.down_to)
     if asked.histogram or asked.microdata:
-        check_people(one.attributes, one.model.queries)
+        check_people(measured_tree.attributes, measured_tree.model.queries)
     kind = output_format(asked.format, given[0].format, for_spreadsheets=asked.for_spreadsheets)
-    mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(one.marked for one in given) else None
-    kept = _resumable(asked, given, one)
+    mark = f"{NOT_PRIVATE}: made from a rehearsal" if any(published.marked for published in given) else None
+    kept = _resumable(asked, given, measured_tree)
     with ExitStack() as opened:
         opened.enter_context(resumed(kept))
         folder = opened.enter_context(_folder(asked, kind, mark))
-        place = opened.enter_context(parts_within(folder.path if asked.out is not None else None, kept))
+        path = opened.enter_context(parts_within(folder.path if asked.out is not None else None, kept))
         made_from = "" if kept is None else json.dumps(kept.made_from)
-        whole = bounded_tables(one, Settling(asked.jobs, cluster, place, made_from, asked.progress))
-        done = write_tables(folder, found, whole, wanted, asked.down_to, progress=asked.progress)
-        folder.units(found.tree)
-        people = _people(asked, folder, one, done)
+        whole = bounded_tables(measured_tree, Settling(asked.jobs, cluster, path, made_from, asked.progress))
+        done = write_tables(folder, joint_measurements, whole, wanted, asked.down_to, progress=asked.progress)
+        folder.units(joint_measurements.tree)
+        people = _people(asked, folder, measured_tree, done)
         told = {
-            **_said_of_tables(given, found, wanted, done),
-            **_bounds(found, done, tables=True, intervals=False),
-            **({"left_out": list(found.left_out)} if found.left_out else {}),
+            **_said_of_tables(given, joint_measurements, wanted, done),
+            **_bounds(joint_measurements, done, tables=True, intervals=False),
+            **({"left_out": list(joint_measurements.left_out)} if joint_measurements.left_out else {}),
         }
-        folder.json("manifest", told | people.manifest(one.attributes, done.tree))
+        folder.json("manifest", told | people.manifest(measured_tree.attributes, done.tree))
     return Estimated(
         out=None if asked.out is None else Path(asked.out),
         units=done.tree.size,
         queries=wanted,
         cells=done.cells,
         undetermined=done.lost,
-        together=one.attributes is not None,
+        together=measured_tree.attributes is not None,
         additive=True,
         releases=len(given),
         files=tuple(folder.names),
         fit=None,
-        scope=found.scope(release_names(sources), wanted, np.arange(done.tree.size)),
+        scope=joint_measurements.scope(release_names(sources), wanted, np.arange(done.tree.size)),
         numbered=len(given) > 1,
-        left_out=found.left_out,
+        left_out=joint_measurements.left_out,
         noise=_assumed(given),
-        counts=found.counts,
+        counts=joint_measurements.counts,
         people=people,
         held=folder.tables if isinstance(folder, FolderInMemory) else None,
     )
@@ -320,19 +326,19 @@ def check_only_tables(asked: Estimating) -> None:
         "replicates": asked.replicates is not None,
         "seed": asked.seed is not None,
     }
-    if found := [name for name, given in about.items() if given]:
-        be, them = ("is", "it") if len(found) == 1 else ("are", "them")
+    if named := [name for name, given in about.items() if given]:
+        be, them = ("is", "it") if len(named) == 1 else ("are", "them")
         raise InputError(
-            f"only_tables writes whole numbers without estimates and intervals, and {', '.join(found)} {be} "
+            f"only_tables writes whole numbers without estimates and intervals, and {', '.join(named)} {be} "
             f"about these: leave {them} out, or only_tables"
         )
 
 
 def _said_of_tables(
-    given: Sequence[Published], found: JointMeasurements, wanted: Sequence[str], done: Written
+    given: Sequence[Published], joint_measurements: JointMeasurements, wanted: Sequence[str], done: Written
 ) -> dict[str, object]:
     """Return what every manifest says of the numbers that were written."""
-    origins = [one.origin for one in given]
+    origins = [published.origin for published in given]
     return {
         "format": "discreet estimates 2",
         "version": version("discreet"),
@@ -342,7 +348,7 @@ def _said_of_tables(
         "cells": done.cells,
         "not_determined": done.lost,
         "columns": done.columns,
-        **({"noise": list(laws), "counts": found.counts} if (laws := _assumed(given)) else {}),
+        **({"noise": list(laws), "counts": joint_measurements.counts} if (laws := _assumed(given)) else {}),
     }
 
 
@@ -352,7 +358,7 @@ def _resumable(asked: Estimating, given: Sequence[Published], group: MeasuredTre
         return None
     if asked.out is None or not asked.tables:
         raise InputError("resume is for whole-number tables that are written: give out and tables (--tables)")
-    origins = [one.origin for one in given]
+    origins = [published.origin for published in given]
     made_from = fingerprint(group.attributes, group.given, group.bounds, origins)
     return Resumable.of_tables(free(asked.out), made_from)
 
@@ -367,25 +373,25 @@ def _folder(asked: Estimating, kind: str, mark: str | None) -> Iterator[Folder]:
         yield Folder(path, kind, mark=mark, for_spreadsheets=asked.for_spreadsheets)
 
 
-def _people(asked: Estimating, folder: Folder, one: MeasuredTree, done: Written) -> PeopleFiles:
+def _people(asked: Estimating, folder: Folder, measured_tree: MeasuredTree, done: Written) -> PeopleFiles:
     """Write the whole tables as records, if that is asked for, and what they keep."""
-    if done.whole is None or one.attributes is None or not (asked.histogram or asked.microdata):
+    if done.whole is None or measured_tree.attributes is None or not (asked.histogram or asked.microdata):
         return PeopleFiles()
     written = write_as_records(
         folder,
         done.whole,
         done.tree,
-        one.attributes,
+        measured_tree.attributes,
         histogram=asked.histogram,
         microdata=asked.microdata,
     )
-    held = write_held(folder, done.tree, one.attributes, one.given, one.bounds)
+    held = write_held(folder, done.tree, measured_tree.attributes, measured_tree.given, measured_tree.bounds)
     return replace(written, held=held)
 
 
 def _assumed(given: Sequence[Published]) -> tuple[str, ...]:
     """Return the laws that noise is taken to have which no release states."""
-    return tuple(dict.fromkeys(one.assumed for one in given if one.assumed))
+    return tuple(dict.fromkeys(published.assumed for published in given if published.assumed))
 
 
 def _forms(asked: Estimating, many: int) -> list[TableForm]:
@@ -407,13 +413,17 @@ def _forms(asked: Estimating, many: int) -> list[TableForm]:
         raise InputError("geocodes and units both give the tree of areas; leave one out")
     forms = [
         TableForm(
-            column_names(one) if isinstance(one, str) and one else one if isinstance(one, Mapping) else {},
+            column_names(product)
+            if isinstance(product, str) and product
+            else product
+            if isinstance(product, Mapping)
+            else {},
             asked.noise,
             asked.counts,
             attributes,
             lengths,
         )
-        for one in every
+        for product in every
     ]
     return forms * many if len(forms) == 1 else forms
 
@@ -424,16 +434,16 @@ def read_joined(
     """Return the measurements, those of the earlier release last, and the estimates from each release."""
     lean = asked.streamed if cluster is None else True
     given = _read_given(asked, sources)
-    found, earlier = JointEstimates.of(given, lean, cluster), None
+    joint_estimates, earlier = JointEstimates.of(given, lean, cluster), None
     if asked.since is not None:
-        earlier_units = asked.units if any(one.assumed for one in given) else None
+        earlier_units = asked.units if any(published.assumed for published in given) else None
         release = None if asked.release is None else release_of(asked.release)
         before = (release, earlier_units, None, asked.within, asked.streamed)
         forms = _forms(asked, len(given))
         given.append(read_any([asked.since], *before, forms[0]))
         _check_distinct([*_first_paths(sources), asked.since], given, [*forms, forms[0]])
         earlier = JointEstimates.of(given[-1:], lean, cluster, first=len(given))
-    return given, found, earlier
+    return given, joint_estimates, earlier
 
 
 def _read_given(asked: Estimating, sources: Sequence[TableSource]) -> list[Published]:
@@ -445,21 +455,21 @@ def _read_given(asked: Estimating, sources: Sequence[TableSource]) -> list[Publi
     given = [read_any(some, *known, form) for some, form in zip(products, forms, strict=True)]
     _check_distinct(_first_paths(sources), given, forms)
     if asked.zeros is not None:
-        given = [with_zeros(one, asked.zeros) for one in given]
+        given = [with_zeros(published, asked.zeros) for published in given]
     return given
 
 
 def _products(sources: Sequence[TableSource]) -> Sequence[Sequence[TableSource]]:
     """Return the sources of each release: the Bureau publishes some in several directories."""
-    paths_only = all(isinstance(one, str | os.PathLike) for one in sources)
-    return by_product(sources) if paths_only else [[one] for one in sources]
+    paths_only = all(isinstance(source, str | os.PathLike) for source in sources)
+    return by_product(sources) if paths_only else [[source] for source in sources]
 
 
 def release_names(sources: Sequence[TableSource]) -> list[str]:
     """Return what releases are called: by their files, or by number if they are in memory."""
     return [
-        Path(one).name if isinstance(one, str | os.PathLike) else f"table {number}"
-        for number, one in enumerate(sources, 1)
+        Path(source).name if isinstance(source, str | os.PathLike) else f"table {number}"
+        for number, source in enumerate(sources, 1)
     ]
 
 
@@ -468,7 +478,7 @@ def _first_paths(sources: Sequence[TableSource]) -> list[TableSource]:
 
 
 def sampling_errors(
-    asked: Estimating, sources: Sequence[TableSource], found: JointEstimates, wanted: Sequence[str]
+    asked: Estimating, sources: Sequence[TableSource], joint_estimates: JointEstimates, wanted: Sequence[str]
 ) -> SamplingErrors | None:
     """Read the sampling errors: of a table that is named, or in a column of the only noisy table."""
     path = asked.sampling
@@ -480,17 +490,17 @@ def sampling_errors(
         return None
     if asked.since is not None:
         raise InputError("changes since an earlier release have intervals of noise only: leave sampling out")
-    return read_sampling(path, found, wanted, asked.replicate_factor, asked.replicate_noise)
+    return read_sampling(path, joint_estimates, wanted, asked.replicate_factor, asked.replicate_noise)
 
 
 def _beside(table: TableSource, *, named: bool) -> TableSource | None:
     """Return a noisy table if it has sampling errors, too; `named`: its columns have names of their own."""
     if isinstance(table, str | os.PathLike) and not Path(table).is_file():
         return None
-    found = sampling_columns(table)
+    columns = sampling_columns(table)
     if not named:
-        return table if found else None
-    for name in found:
+        return table if columns else None
+    for name in columns:
         if name.lower().startswith("sampling"):  # a standard_error may be the error of the values
             raise InputError(
                 f"the noisy table has sampling errors (column {name}) beside columns that are named: give "
@@ -499,11 +509,13 @@ def _beside(table: TableSource, *, named: bool) -> TableSource | None:
     return None
 
 
-def _draws(asked: Estimating, found: JointEstimates, sampling: SamplingErrors | None) -> Draws | None:
+def _draws(
+    asked: Estimating, joint_estimates: JointEstimates, sampling: SamplingErrors | None
+) -> Draws | None:
     if asked.draws is not None:
         if asked.replicate_noise is not None:
             raise InputError("draws are not possible with noisy replicates: their noise would be drawn, too")
-        return Draws(found, asked.draws, asked.seed, sampling)
+        return Draws(joint_estimates, asked.draws, asked.seed, sampling)
     if asked.seed is not None and not asked.tables:
         raise InputError("a seed is given, but there is nothing to draw: give draws or tables, too")
     return None
@@ -521,7 +533,7 @@ def _said_of_draws(asked: Estimating) -> dict[str, object]:
 def _manifest(
     asked: Estimating,
     given: Sequence[Published],
-    found: JointEstimates,
+    joint_estimates: JointEstimates,
     wanted: Sequence[str],
     done: Written,
     fit: Fit,
@@ -531,29 +543,29 @@ def _manifest(
 ) -> dict[str, object]:
     """Return what the manifest of the output says; `compares`: it has contrasts or changes."""
     return {
-        **_said_of_tables(given, found, wanted, done),
-        "estimates": found.kind,
-        "additive": len(found.groups) == 1,
+        **_said_of_tables(given, joint_estimates, wanted, done),
+        "estimates": joint_estimates.kind,
+        "additive": len(joint_estimates.groups) == 1,
         "levels": [str(level) for level in asked.levels],
         "intervals_with_nothing_left": done.moved,
         "fit": fit_record(fit, numbered=len(given) > 1),
-        "intervals": kind_of_error(found, sampling),
+        "intervals": kind_of_error(joint_estimates, sampling),
         **({"sampling": sampling.said} if sampling is not None else {}),
         **({} if asked.draws is None else {"draws": _said_of_draws(asked)}),
         **({"contrasts": CONTRASTS} if compares else {}),
-        **_bounds(found, done, tables=asked.tables),
-        **({"left_out": list(found.left_out)} if found.left_out else {}),
+        **_bounds(joint_estimates, done, tables=asked.tables),
+        **({"left_out": list(joint_estimates.left_out)} if joint_estimates.left_out else {}),
     }
 
 
 def _bounds(
-    found: JointMeasurements, done: Written, *, tables: bool, intervals: bool = True
+    joint_measurements: JointMeasurements, done: Written, *, tables: bool, intervals: bool = True
 ) -> dict[str, object]:
     """Return what the manifest says of bounds, if there are any."""
-    some = [one for group in found.groups for one in group.bounds]
+    some = [bound for group in joint_measurements.groups for bound in group.bounds]
     if not some:
         return {}
-    told: dict[str, object] = {"areas": len(np.unique(np.concatenate([one.units for one in some])))}
+    told: dict[str, object] = {"areas": len(np.unique(np.concatenate([bounds.units for bounds in some])))}
     if intervals:
         told |= {
             "intervals": "cut to the bounds; estimates are not changed, so that they stay unbiased",
@@ -570,10 +582,10 @@ def _check_distinct(
     Two columns of values in one file are two measurements; one column is one, whatever else is said of it.
     """
     seen: dict[object, str] = {}
-    for number, (source, one, form) in enumerate(zip(paths, given, forms, strict=True), 1):
+    for number, (source, published, form) in enumerate(zip(paths, given, forms, strict=True), 1):
         path = str(source) if isinstance(source, str | os.PathLike) else f"table {number}"
         values = form.column("value").strip().casefold()  # as columns are found, whatever their capitals
-        mark = one.origin.get("sha256", os.path.realpath(path)), values
+        mark = published.origin.get("sha256", os.path.realpath(path)), values
         if mark in seen:
             raise InputError(
                 f"{path} holds the same measurements as {seen[mark]}; the same noise tells nothing more, "

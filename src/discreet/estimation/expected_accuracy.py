@@ -73,16 +73,16 @@ class Accuracy(Summarised):
     @property
     def by_query(self) -> dict[tuple[str, str], QueryAccuracy]:
         """Every query at every level, by the names of level and query."""
-        return {(level.name, one.name): one for level in self.levels for one in level.queries}
+        return {(level.name, query.name): query for level in self.levels for query in level.queries}
 
     def sd(self, level: str, query: str) -> float:
         """Return the standard deviation of one query at one level."""
-        found = self.by_query.get((level, query))
-        if found is None:
+        query_accuracy = self.by_query.get((level, query))
+        if query_accuracy is None:
             raise InputError(f"there is no query {query!r} at level {level!r}")
-        if found.sd is None:
+        if query_accuracy.sd is None:
             raise InputError(f"query {query!r} at level {level!r} is not determined")
-        return found.sd
+        return query_accuracy.sd
 
 
 @one_algebra_thread()
@@ -126,7 +126,11 @@ def accuracy(
     steps = {query: variable.step for query, variable in release.variables.items()}
     levels = by_level(View(model, shape, told, model.solve(shape, told)), units, names, steps)
     order = [level.name for level in release.levels]
-    levels = tuple(sorted(levels, key=lambda one: [order.index(part) for part in one.name.split("+")]))
+    levels = tuple(
+        sorted(
+            levels, key=lambda level_accuracy: [order.index(part) for part in level_accuracy.name.split("+")]
+        )
+    )
     printed = None
     if tables:
         # loads what only tables need
@@ -147,23 +151,23 @@ def by_level(
     `steps` are what one unit of the numbers of each query is worth.
     """
     levels = []
-    for place, name in enumerate(names):
-        nodes = np.flatnonzero(view.shape.kind == place)
-        found = []
+    for number, name in enumerate(names):
+        nodes = np.flatnonzero(view.shape.kind == number)
+        query_accuracies = []
         for query in view.model.queries:
-            noise, cells = dict(view.told[place].variances).get(query), view.model.projection(query).cells
+            noise, cells = dict(view.told[number].variances).get(query), view.model.projection(query).cells
             step = steps[query]
             noise_sd, sd, margin = None if noise is None else times(noise**0.5, step), None, None
-            mean = mean_variance(view, query, nodes, units[nodes] / units[nodes].sum())
+            mean = _mean_variance(view, query, nodes, units[nodes] / units[nodes].sum())
             if mean is not None:
                 widest = float(view.largest_widths(query, 0.95)[nodes].max())
                 sd, margin = times(mean**0.5, step), times(widest, step)
-            found.append(QueryAccuracy(query, cells, noise_sd, sd, margin))
-        levels.append(LevelAccuracy(name, float(units[nodes].sum()), tuple(found)))
+            query_accuracies.append(QueryAccuracy(query, cells, noise_sd, sd, margin))
+        levels.append(LevelAccuracy(name, float(units[nodes].sum()), tuple(query_accuracies)))
     return tuple(levels)
 
 
-def mean_variance(view: View, query: str, nodes: Integers, weights: Floats) -> float | None:
+def _mean_variance(view: View, query: str, nodes: Integers, weights: Floats) -> float | None:
     """Return the mean variance of the cells in nodes of these weights; None if one is not determined."""
     if view.undetermined(query, nodes).any():
         return None
@@ -206,11 +210,11 @@ def margin_lines(release: Release, estimates: Accuracy | None = None) -> tuple[M
     }
     asked = dict.fromkeys((level, row.query) for level, rows in levels_of(release).items() for row in rows)
     best = {} if estimates is None else {k: (v.sd, v.margin95) for k, v in estimates.by_query.items()}
-    known = (place for place, found in best.items() if found[0] is not None)
-    order = {level.name: place for place, level in enumerate(release.levels)}
+    known = (goal for goal, margins in best.items() if margins[0] is not None)
+    order = {level.name: number for number, level in enumerate(release.levels)}
     sums = {query for query, variable in release.variables.items() if variable.sum is not None}
     alike: dict[tuple[str, object, object, bool], list[str]] = {}
-    for level, name in sorted({**asked, **dict.fromkeys(known)}, key=lambda place: order[place[0]]):
+    for level, name in sorted({**asked, **dict.fromkeys(known)}, key=lambda goal: order[goal[0]]):
         key = level, noise.get((level, name)), best.get((level, name)), name in sums
         alike.setdefault(key, []).append(name)
     return tuple(

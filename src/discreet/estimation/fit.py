@@ -51,9 +51,9 @@ SHARES = {"overall": 0.1, "query": 0.5, "largest": 0.2}
 """The parts of ALARM that the tests of each kind may use; the rest is kept in reserve."""
 UNCHECKED = 1e-6
 """A measurement with a smaller M_ii stands alone: its residual is a rounding error."""
-ENLARGED = 4.0
+_ENLARGED = 4.0
 """The factor of the fourth cumulant of Laplace noise."""
-LISTED = 5
+_LISTED = 5
 """The largest residuals that are named."""
 
 
@@ -112,7 +112,7 @@ class Fit:
     @property
     def warning(self) -> bool:
         """Whether chance does not explain the residuals."""
-        return any((self.finding, self.largest_finding, *(one.finding for one in self.by_query)))
+        return any((self.finding, self.largest_finding, *(query_fit.finding for query_fit in self.by_query)))
 
 
 # -- what is expected ----------------------------------------------------------------------------------------
@@ -131,20 +131,20 @@ class Spread:
     peak: float = 0.0
     grain: float = 0.0
 
-    def above(self, found: float) -> float:
+    def above(self, statistic: float) -> float:
         """Return a bound on the chance of at least this sum."""
-        if found <= self.d:
+        if statistic <= self.d:
             return 1.0
         variance, scale = 2 * self.w + self.wide, 2 + self.peak
         variance = min(variance, scale * self.d)
         start = self.d - variance / scale
-        return float(scipy.special.gammaincc(variance / scale**2, (found - start) / scale))
+        return float(scipy.special.gammaincc(variance / scale**2, (statistic - start) / scale))
 
-    def below(self, found: float) -> float:
+    def below(self, statistic: float) -> float:
         """Return a bound on the chance of at most this sum."""
-        if found >= self.d:
+        if statistic >= self.d:
             return 1.0
-        smooth = min(max(found, 0.0) + self.grain, self.d)
+        smooth = min(max(statistic, 0.0) + self.grain, self.d)
         variance = 2 * self.w + self.fourth
         return float(scipy.special.gammainc(self.d**2 / variance, smooth * self.d / variance))
 
@@ -176,8 +176,8 @@ def _proxy(law: Law) -> tuple[float, bool]:
 
 def _kurtosis(law: Law) -> float:
     """Return the excess kurtosis of a noise, without its sign."""
-    one = traits(law)
-    return float(one.fourth / one.variance**2)
+    law_traits = traits(law)
+    return float(law_traits.fourth / law_traits.variance**2)
 
 
 Top = tuple[float, int, int, float, float, float]
@@ -226,18 +226,18 @@ class Residuals:
 
     def _expect(self) -> None:
         """Compute the mean and the spread of each sum."""
-        found = self._estimates
-        shape, view = found.shape, found.view
+        estimates = self._estimates
+        shape, view = estimates.shape, estimates.view
         nodes = np.arange(shape.size)
-        units = np.bincount(found.node, minlength=shape.size).astype(np.float64)
+        units = np.bincount(estimates.node, minlength=shape.size).astype(np.float64)
         level = np.zeros(shape.size, dtype=np.int64)
-        level[found.node] = self._level
+        level[estimates.node] = self._level
         shared = self._products()
-        for release in range(len(found.given.sources)):
+        for release in range(len(estimates.given.sources)):
             laws = self._laws(release)
             whole: dict[str, list[str]] = {}  # pieces of a query are checked together
             for name in dict.fromkeys(name for some in laws for name in some):
-                whole.setdefault(found.given.query_of(name), []).append(name)
+                whole.setdefault(estimates.given.query_of(name), []).append(name)
             for query, names in whole.items():
                 for name in names:
                     sizes = np.array([size_of(some[name]) if name in some else np.nan for some in laws])
@@ -256,49 +256,49 @@ class Residuals:
         self, query: _Tally, name: str, laws: Sequence[Mapping[str, Law]], units: Floats, level: Integers
     ) -> None:
         """Add to the tallies of a query what is expected of it, or of a piece of it."""
-        found, key = self._estimates, (query.release, name)
-        kind, projection = found.shape.kind, found.model.projections[name]
+        estimates, key = self._estimates, (query.release, name)
+        kind, projection = estimates.shape.kind, estimates.model.projections[name]
         size, free = self._sizes[key][kind], self._free[key]
         many = units[:, None] * projection.class_sizes
         mine = np.flatnonzero(~np.isnan(size))
         for code in np.unique(level[mine]).tolist():
             here = mine[level[mine] == code]
             part, often = free[here], many[here]
-            place = code, query.query, query.release
-            tally = self.tallies.setdefault(place, replace(query, level=code, laws=set(), top=[]))
+            measured = code, query.query, query.release
+            tally = self.tallies.setdefault(measured, replace(query, level=code, laws=set(), top=[]))
             tally.cells += round(float(units[here].sum()) * projection.cells)
             tally.d += float((often * part).sum())
             tally.squares += float((often * part**2).sum())
             tally.grain += float(((often * part).sum(axis=1) / (12 * size[here])).sum())
             tally.steepest = max(tally.steepest, float(part.max(initial=0.0)))
             tally.across = max(tally.across, float((part * (1 - part)).max(initial=0.0)))
-            own = (laws[one][name] for one in np.unique(kind[here]).tolist())
+            own = (laws[row][name] for row in np.unique(kind[here]).tolist())
             tally.laws |= {UNIT if isinstance(law, Normal) else law for law in own}
 
     def _products(self) -> list[tuple[Floats, Floats]]:
         """Return by component P and P J P at each node, J the information of the unit itself."""
-        found = self._estimates
+        estimates = self._estimates
         products = []
-        own = found.model.information(found.view.told)
-        for information, solution in zip(own, found.solutions, strict=True):
+        own = estimates.model.information(estimates.view.told)
+        for information, solution in zip(own, estimates.solutions, strict=True):
             P = solution.P
-            products.append((P, P @ information[found.shape.kind] @ P))
+            products.append((P, P @ information[estimates.shape.kind] @ P))
         return products
 
     def _outside(self, release: int, names: Sequence[str], shared: Sequence[tuple[Floats, Floats]]) -> Floats:
         """Return at each node the sum of M_ij^2 over the cells i of a query and j of others there; the query
         is given by the names of its pieces, or by its own."""
-        found = self._estimates
-        total = np.zeros(found.shape.size)
-        for component, (P, PJP) in zip(found.model.components, shared, strict=True):
-            seen = [name for name in names if found.model.projections[name].sees(component)]
+        estimates = self._estimates
+        total = np.zeros(estimates.shape.size)
+        for component, (P, PJP) in zip(estimates.model.components, shared, strict=True):
+            seen = [name for name in names if estimates.model.projections[name].sees(component)]
             if not seen:
                 continue
             told = np.zeros_like(P)
             for name in seen:
-                size = self._sizes[release, name][found.shape.kind]
+                size = self._sizes[release, name][estimates.shape.kind]
                 inverse = np.where(np.isnan(size), 0.0, 1 / size)
-                told += found.model.projections[name].gram(component) * inverse[:, None, None]
+                told += estimates.model.projections[name].gram(component) * inverse[:, None, None]
             told_P = told @ P
             twice = np.einsum("nij,nji->n", told_P, told_P)
             total += component.copies * (np.einsum("nij,nji->n", told, PJP) - twice)
@@ -308,12 +308,12 @@ class Residuals:
 
     def add(self, release: int, query: str, who: Integers, values: Numbers, cells: Floats) -> None:
         """Add measurements of some units of one query, with their estimates."""
-        found = self._estimates
-        projection, piece = found.model.projections[query], found.given.pieces.get(query)
+        estimates = self._estimates
+        projection, piece = estimates.model.projections[query], estimates.given.pieces.get(query)
         residual = values - cells
         squares = residual * residual
-        size = self._sizes[release, query][found.tree.kind[who]]
-        free = self._free[release, query][found.node[who]]
+        size = self._sizes[release, query][estimates.tree.kind[who]]
+        free = self._free[release, query][estimates.node[who]]
         with np.errstate(divide="ignore"):
             scale = np.where(free > 0, 1 / free, 0.0) / size[:, None]
         checked = (free > 0) / size[:, None]
@@ -326,38 +326,38 @@ class Residuals:
         level = self._level[who]
         for code in np.unique(level).tolist():
             rows = np.flatnonzero(level == code)
-            tally = self.tallies[code, found.given.query_of(query), release]
+            tally = self.tallies[code, estimates.given.query_of(query), release]
             tally.read += len(rows) * projection.cells
             tally.chi_square += float(sums[rows].sum())
             flat = (squares if len(rows) == len(level) else squares[rows]).ravel()
-            least = tally.top[-1][0] ** 2 if len(tally.top) == LISTED else 0.0
+            least = tally.top[-1][0] ** 2 if len(tally.top) == _LISTED else 0.0
             for far in _largest(flat, least):
                 row, cell = divmod(far, projection.cells)
                 row = int(rows[row])
                 away, measured = float(residual[row, cell]), float(values[row, cell])
                 share = float(free[row, projection.classes[cell] if free.shape[1] > 1 else 0])
                 ratio = math.copysign(math.sqrt(flat[far]), away)
-                place = cell if piece is None else int(piece.cells[cell])
-                tally.top.append((ratio, int(who[row]), place, measured, measured - away, share))
+                number = cell if piece is None else int(piece.cells[cell])
+                tally.top.append((ratio, int(who[row]), number, measured, measured - away, share))
             tally.top = _kept(tally.top)
 
     def packed(self) -> Floats:
         """Return what was found as one array, which other processes can send."""
-        rows = [np.zeros(2 + 6 * LISTED) for _ in self.tallies]
+        rows = [np.zeros(2 + 6 * _LISTED) for _ in self.tallies]
         for row, tally in zip(rows, self.tallies.values(), strict=True):
             row[:2] = tally.read, tally.chi_square
-            flat = [number for one in tally.top for number in one]
+            flat = [number for entry in tally.top for number in entry]
             row[2:] = np.nan
             row[2 : 2 + len(flat)] = flat
         return np.concatenate(rows) if rows else np.zeros(0)
 
     def unpack(self, packed: Floats) -> None:
         """Add what another has found."""
-        width = 2 + 6 * LISTED
+        width = 2 + 6 * _LISTED
         for tally, row in zip(self.tallies.values(), packed.reshape(-1, width), strict=True):
             tally.read += int(row[0])
             tally.chi_square += float(row[1])
-            more = [one for one in row[2:].reshape(-1, 6).tolist() if not math.isnan(one[0])]
+            more = [entry for entry in row[2:].reshape(-1, 6).tolist() if not math.isnan(entry[0])]
             tally.top += [(size, int(unit), int(cell), a, b, c) for size, unit, cell, a, b, c in more]
             tally.top = _kept(tally.top)
 
@@ -373,14 +373,14 @@ class Residuals:
 
     def add_held(self, written: int = 0) -> None:
         """Add the measurements of units that are held in memory and not added while they are `written`."""
-        found = self._estimates
-        first = written if found.in_order else 0
-        step = max(1, (1 << 22) // found.width)
-        for release, source in enumerate(found.given.sources):
-            for query, who, values in source.read(slice(first, found.cut)):
+        estimates = self._estimates
+        first = written if estimates.in_order else 0
+        step = max(1, (1 << 22) // estimates.width)
+        for release, source in enumerate(estimates.given.sources):
+            for query, who, values in source.read(slice(first, estimates.cut)):
                 for start in range(0, len(who), step):
                     some = slice(start, start + step)
-                    cells = found.model.projections[query].read(found.at(who[some]).x)
+                    cells = estimates.model.projections[query].read(estimates.at(who[some]).x)
                     self.add(release, query, who[some], values[some], cells)
 
 
@@ -389,18 +389,18 @@ def _largest(sizes: Floats, least: float) -> list[int]:
     up to rounding, the first."""
     near = 1 - 1e-9
     some = np.flatnonzero(sizes >= least * near) if least else np.arange(len(sizes))
-    if len(some) > LISTED:
-        last = np.partition(sizes[some], len(some) - LISTED)[-LISTED]
+    if len(some) > _LISTED:
+        last = np.partition(sizes[some], len(some) - _LISTED)[-_LISTED]
         some = some[sizes[some] >= last * near]
         larger = some[sizes[some] > last / near]
-        some = np.concatenate([larger, np.setdiff1d(some, larger)])[:LISTED]
-    return [int(place) for place in some]
+        some = np.concatenate([larger, np.setdiff1d(some, larger)])[:_LISTED]
+    return [int(number) for number in some]
 
 
 def _kept(top: list[Top]) -> list[Top]:
     # equal sizes in the order of the units, so that parts can be read in any order
-    return sorted((one for one in top if one[5] > 0), key=lambda one: (-round(abs(one[0]), 6), *one[1:3]))[
-        :LISTED
+    return sorted((row for row in top if row[5] > 0), key=lambda row: (-round(abs(row[0]), 6), *row[1:3]))[
+        :_LISTED
     ]
 
 
@@ -413,7 +413,7 @@ def spreads(tallies: Sequence[_Tally]) -> tuple[Spread, list[Spread]]:
     for tally in tallies:
         known = max((_kurtosis(law) for law in tally.laws), default=0.0)
         heavy = any(_proxy(law)[1] for law in tally.laws)
-        steep.append((known, known * (ENLARGED if heavy else 1.0)))
+        steep.append((known, known * (_ENLARGED if heavy else 1.0)))
 
     def most(part: Iterable[float]) -> float:
         return max(part, default=0.0)
@@ -428,19 +428,19 @@ def spreads(tallies: Sequence[_Tally]) -> tuple[Spread, list[Spread]]:
         most(steep[i][1] * tallies[i].steepest for i in every),
         sum(tally.grain for tally in tallies),
     )
-    found = []
-    for place, tally in enumerate(tallies):
-        others = [i for i in every if i != place and tallies[i].d > 0]
+    made = []
+    for number, tally in enumerate(tallies):
+        others = [i for i in every if i != number and tallies[i].d > 0]
         rest = max(tally.d - tally.squares, 0.0)
         across = [most(steep[i][side] * tallies[i].across for i in others) * (rest > 0) for side in (0, 1)]
-        fourth, wide = (steep[place][side] * tally.squares + across[side] * rest for side in (0, 1))
-        peak = max(steep[place][1] * tally.steepest, across[1])
+        fourth, wide = (steep[number][side] * tally.squares + across[side] * rest for side in (0, 1))
+        peak = max(steep[number][1] * tally.steepest, across[1])
         grain = tally.grain + rest * most(tallies[i].grain / tallies[i].d for i in others)
-        found.append(Spread(tally.d, tally.w, fourth, wide, peak, grain))
-    return overall, found
+        made.append(Spread(tally.d, tally.w, fourth, wide, peak, grain))
+    return overall, made
 
 
-def judged(chance_above: float, chance_below: float, tests: int, alarm: float) -> tuple[float, str | None]:
+def _judged(chance_above: float, chance_below: float, tests: int, alarm: float) -> tuple[float, str | None]:
     """Return the chance of something as extreme on either side in any of the tests, and what is found."""
     least = min(chance_above, chance_below)
     finding = None
@@ -482,7 +482,7 @@ def fit_of(groups: Sequence[NamedResiduals]) -> Fit:
         chance, finding = None, None
         if able:
             tails = spread.above(tally.chi_square), spread.below(tally.chi_square)
-            chance, finding = judged(*tails, tests, SHARES["query"] * ALARM)
+            chance, finding = _judged(*tails, tests, SHARES["query"] * ALARM)
         rows.append(
             QueryFit(
                 group.levels[tally.level],
@@ -499,7 +499,7 @@ def fit_of(groups: Sequence[NamedResiduals]) -> Fit:
     chance, finding = None, None
     if tests:
         tails = joint.above(chi_square), joint.below(chi_square)
-        chance, finding = judged(*tails, 1, SHARES["overall"] * ALARM)
+        chance, finding = _judged(*tails, 1, SHARES["overall"] * ALARM)
     most, named = _largest_of(listed)
     far = "too large" if most is not None and most <= SHARES["largest"] * ALARM else None
     cells = sum(tally.cells for _, tally in listed)
@@ -535,8 +535,8 @@ def _largest_of(
     named: list[tuple[float, Residual]] = []
     for group, tally in listed:
         own, step = _worst([tally]), group.step(tally.query)
-        for place, (size, unit, cell, measured, estimate, free) in enumerate(tally.top):
-            if not place:
+        for number, (size, unit, cell, measured, estimate, free) in enumerate(tally.top):
+            if not number:
                 least = min(least, tail_of_largest(abs(size), own, free, rest[id(group)]))
             named.append(
                 (
@@ -553,8 +553,8 @@ def _largest_of(
                     ),
                 )
             )
-    named.sort(key=lambda one: one[0])
-    return min(1.0, many * least), tuple(one for _, one in named[:LISTED])
+    named.sort(key=lambda pair: pair[0])
+    return min(1.0, many * least), tuple(residual for _, residual in named[:_LISTED])
 
 
 def _worst(tallies: Iterable[_Tally]) -> tuple[float, bool]:

@@ -9,7 +9,7 @@ from discreet.budget.toml import parse_toml
 from discreet.errors import InputError
 from discreet.numbers import Exact, positive
 
-NORMAL95 = 1.959963984540054
+_NORMAL95 = 1.959963984540054
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ def read_goals(text: str, where: str) -> list[Goal]:
     tables = data.get("goals")
     if not isinstance(tables, list) or not tables or set(data) != {"goals"}:
         raise InputError(f"{where} must have tables [[goals]], and nothing else")
-    found = []
-    for place, table in enumerate(tables, 1):
-        name = f"goal {place} of {where}"
+    goals = []
+    for number, table in enumerate(tables, 1):
+        name = f"goal {number} of {where}"
         if not isinstance(table, dict) or not set(table) <= {"level", "query", "sd", "margin95"}:
             raise InputError(f"{name} must have level, query, and sd or margin95")
         level, query = table.get("level"), table.get("query")
@@ -44,9 +44,9 @@ def read_goals(text: str, where: str) -> list[Goal]:
         if "sd" in table:
             size = moderate(table["sd"], name=f"sd of {name}")
         else:
-            size = moderate(table["margin95"], name=f"margin95 of {name}") / NORMAL95
-        found.append(Goal(level, query, size))
-    return found
+            size = moderate(table["margin95"], name=f"margin95 of {name}") / _NORMAL95
+        goals.append(Goal(level, query, size))
+    return goals
 
 
 def moderate(value: Exact, *, name: str) -> float:
@@ -56,7 +56,7 @@ def moderate(value: Exact, *, name: str) -> float:
     Traceback (most recent call last):
     discreet.errors.InputError: sd of goal 1 is out of range; it must lie between 1e-9 and 1e9
     """
-    found = positive(value, name=name)
-    if not Fraction(1, 10**9) <= found <= 10**9:
+    size = positive(value, name=name)
+    if not Fraction(1, 10**9) <= size <= 10**9:
         raise InputError(f"{name} is out of range; it must lie between 1e-9 and 1e9")
-    return float(found)
+    return float(size)

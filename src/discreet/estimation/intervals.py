@@ -80,9 +80,11 @@ class Shared:
         """Collect noises given as pairs of weights, law and multiplicity, merging those of equal weights.
         Noises left out may have the laws `others`."""
         laws = tuple(dict.fromkeys([law for _, law, _ in parts] + list(others)))
-        place = {law: code for code, law in enumerate(laws)}
+        position_of = {law: code for code, law in enumerate(laws)}
         rows = [
-            np.column_stack([pairs, np.full(len(pairs), place[law]), np.broadcast_to(often, len(pairs))])
+            np.column_stack(
+                [pairs, np.full(len(pairs), position_of[law]), np.broadcast_to(often, len(pairs))]
+            )
             for pairs, law, often in parts
         ]
         table = np.concatenate(rows) if rows else np.zeros((0, 4))
@@ -148,8 +150,8 @@ def mixed_noises(noises: Sequence[Noises], wx: Floats, wy: Floats) -> Noises:
     for column in distinct.T:
         which, first, second = column.reshape(3, -1)
         some = [
-            (noises[place][0][int(code)], float(first[place]), float(second[place]))
-            for place, code in enumerate(which)
+            (noises[number][0][int(code)], float(first[number]), float(second[number]))
+            for number, code in enumerate(which)
             if code >= 0
         ]
         mixed.append(Shared.mixed(some) if some else Shared.of([]))
@@ -367,8 +369,8 @@ class View:
         self, query: str, wanted: NDArray[np.bool_], terms: Iterable[Terms], unlisted: float
     ) -> Errors:
         flat = self.variances(query, np.arange(self.shape.size)).ravel()[wanted]
-        place = np.cumsum(wanted) - 1
-        listed = (replace(part, row=place[part.row]) for part in terms)
+        position = np.cumsum(wanted) - 1
+        listed = (replace(part, row=position[part.row]) for part in terms)
         return Errors(flat, listed, unlisted * np.sqrt(flat))
 
     def _errors(self, query: str) -> tuple[Errors, Integers, Errors]:
@@ -397,13 +399,13 @@ class View:
             return
         projection = self.model.projection(query)
         every = np.arange(self.shape.size)
-        for start in range(0, len(some), MOST_CLASSES):
-            columns = projection.columns(some[start : start + MOST_CLASSES])
+        for start in range(0, len(some), _MOST_CLASSES):
+            columns = projection.columns(some[start : start + _MOST_CLASSES])
             wide = sum(row.size for row in columns.rows)
             for nodes in np.array_split(every, 1 + len(every) * wide // AT_ONCE):
                 moved = [
-                    self._P[place][nodes] @ row
-                    for place, row in zip(columns.components, columns.rows, strict=True)
+                    self._P[component][nodes] @ row
+                    for component, row in zip(columns.components, columns.rows, strict=True)
                 ]
                 own = Reached(nodes, nodes, np.ones(len(nodes)), moved)
                 yield from self._noises(projection, columns, own, None)
@@ -414,24 +416,24 @@ class View:
         if self._is_normal:
             return
         sets, of = np.unique(wanted, axis=0, return_inverse=True)
-        if len(sets) > MOST_SETS:
+        if len(sets) > _MOST_SETS:
             yield from self._find_some(query, wanted)
             return
-        for place, chosen in enumerate(sets):
+        for number, chosen in enumerate(sets):
             if chosen.any():
-                yield from self._find_some(query, wanted & (of.ravel() == place)[:, None])
+                yield from self._find_some(query, wanted & (of.ravel() == number)[:, None])
 
     def _find_some(self, query: str, wanted: NDArray[np.bool_]) -> Iterator[Terms]:
         """Yield the same; a class wanted at some node is examined at every node that wants any class."""
         projection, some = self.model.projection(query), np.flatnonzero(wanted.any(axis=0))
-        for start in range(0, len(some), MOST_CLASSES):
-            columns = projection.columns(some[start : start + MOST_CLASSES])
+        for start in range(0, len(some), _MOST_CLASSES):
+            columns = projection.columns(some[start : start + _MOST_CLASSES])
             nodes = np.flatnonzero(wanted[:, columns.classes].any(axis=1))
             variances = self.variances(query, nodes)[:, columns.classes]
             matters = (variances > 0) & wanted[np.ix_(nodes, columns.classes)]
             enough = FAR**2 * np.where(matters, variances, np.inf)
             least = np.full((self.shape.size, len(columns.classes)), np.inf)
-            least[nodes] = np.where(matters, LEAST * np.sqrt(variances), np.inf)
+            least[nodes] = np.where(matters, _LEAST * np.sqrt(variances), np.inf)
             branches = self._branches.among(columns.components)
             for reached in branches.reached(nodes, columns.rows, columns.lengths, enough):
                 there = replace(reached, place=nodes[reached.place])
@@ -473,20 +475,20 @@ class View:
         """The measured queries, with the index of the noise law for each kind of unit, -1 for none, and what
         turns a covariance into a weight: 1 / variance, times the standard deviation if the noise is normal
         and taken as one of variance 1. A query that a kind measures twice is listed twice."""
-        found: dict[tuple[str, int], tuple[Integers, Floats]] = {}
-        place = {law: code for code, law in enumerate(self.unknown.laws)}
+        measured: dict[tuple[str, int], tuple[Integers, Floats]] = {}
+        position_of = {law: code for code, law in enumerate(self.unknown.laws)}
         for kind, told in enumerate(self.told):
             asked: dict[str, int] = {}
             for query, law in told.laws:
                 key = query, asked.get(query, 0)
                 asked[query] = key[1] + 1
-                if key not in found:
-                    found[key] = np.full(len(self.told), -1), np.zeros(len(self.told))
-                codes, factors = found[key]
+                if key not in measured:
+                    measured[key] = np.full(len(self.told), -1), np.zeros(len(self.told))
+                codes, factors = measured[key]
                 normal = isinstance(law, Normal)
-                codes[kind] = place[UNIT if normal else law]
+                codes[kind] = position_of[UNIT if normal else law]
                 factors[kind] = size_of(law) ** (-0.5 if normal else -1.0)
-        return [(query, *arrays) for (query, _), arrays in found.items()]
+        return [(query, *arrays) for (query, _), arrays in measured.items()]
 
     @cached_property
     def _no_terms(self) -> Terms:
@@ -517,15 +519,15 @@ class View:
                     if used > room:
                         return [self.unknown] * (len(cells.distinct) * len(nodes))
                     for got in reached.portions(seen.cells):
-                        sides = zip(*(np.split(one, 2, axis=2) for one in got.weights), strict=True)
+                        sides = zip(*(np.split(weight, 2, axis=2) for weight in got.weights), strict=True)
                         pairs = np.stack([seen.read(list(side)) for side in sides], axis=2)
                         pairs *= size_of(law) ** (-0.5 if isinstance(law, Normal) else -1.0)
                         entries = zip(nodes[got.place].tolist(), pairs, got.times.tolist(), strict=True)
                         for node, weights, times in entries:
                             parts[node].append((weights, UNIT if isinstance(law, Normal) else law, times))
             for node, some in parts.items():
-                one, two = left_out[node].tolist()
-                noises.append(Shared.of(some, (one, two), self.unknown.relative, self.unknown.laws))
+                first, second = left_out[node].tolist()
+                noises.append(Shared.of(some, (first, second), self.unknown.relative, self.unknown.laws))
         return noises
 
     def shared_of_sums(
@@ -547,10 +549,10 @@ class View:
         for pair in cells.distinct:
             # the share of a unit's own belief in the variance bounds the weights of its noises
             shares = np.zeros((len(kinds), 2))
-            for place, (side, rows) in enumerate(zip(sums, pair, strict=True)):
+            for number, (side, rows) in enumerate(zip(sums, pair, strict=True)):
                 for A, row, solution in zip(side, rows, self.solutions, strict=True):
                     own = A @ row
-                    shares[:, place] += np.sum(own * (solution.beliefs.V[kinds] @ own), axis=(1, 2))
+                    shares[:, number] += np.sum(own * (solution.beliefs.V[kinds] @ own), axis=(1, 2))
             bounds = np.sqrt(np.maximum(shares, 0.0) / least[kinds, None])
             enough = NEGLIGIBLE / 10 * np.sqrt(np.maximum(shares, 0.0).sum(axis=0))
             order = np.argsort(-bounds.max(axis=1), kind="stable")
@@ -565,13 +567,13 @@ class View:
                 seen, code = self.model.projections[measured], codes[kinds[near]]
                 has = np.flatnonzero(code >= 0)
                 factor = factors[kinds[near[has]]][:, None]
-                moved = [[one[has] for one in side] for side in sides]
+                moved = [[array[has] for array in side] for side in sides]
                 weights = np.stack([seen.read(side) * factor for side in moved], axis=2)
                 for law in np.unique(code[has]).tolist():
                     its = weights[code[has] == law].reshape(-1, 2)
                     parts.append((its, self.unknown.laws[law], 1.0))
-            one, two = bounds[far].max(axis=0, initial=0.0).tolist()
-            noises.append(Shared.of(parts, (one, two), self.unknown.relative, self.unknown.laws))
+            first, second = bounds[far].max(axis=0, initial=0.0).tolist()
+            noises.append(Shared.of(parts, (first, second), self.unknown.relative, self.unknown.laws))
         return noises
 
     @cached_property
@@ -601,14 +603,14 @@ class View:
 MOST_WEIGHTS = 1 << 24
 """The most weights of noises computed for all pairs of cells; for the rest only a bound is known."""
 
-MOST_SETS = 16
+_MOST_SETS = 16
 """Sets of classes examined one by one, each at its own nodes."""
 
-MOST_CLASSES = 256
+_MOST_CLASSES = 256
 """Classes of cells examined together."""
 
 FAR = 1 / 100
 """Branches of the tree where no weight can exceed this many standard deviations are left out."""
 
-LEAST = 1e-5
+_LEAST = 1e-5
 """The smallest weights kept, in standard deviations of the estimate."""

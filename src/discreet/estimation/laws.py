@@ -33,31 +33,31 @@ from discreet.noise import Noise
 from discreet.noise.capabilities import require
 from discreet.noise.distribution import Traits
 
-SMOOTH = 1.7
+_SMOOTH = 1.7
 """Finer terms hide a weight if their standard deviation is this many weights: e^-(1.7 pi)^2/2 is 6e-7."""
 NEGLIGIBLE = 1 / 300
 """Weights up to this many standard deviations of the error are negligible; half of it is added to a width."""
 SETTLED = 1e-3
 """Errors are settled if no lattice with a wider step, in standard deviations, can show."""
-PEAKED = 1e-3
+_PEAKED = 1e-3
 """Excess kurtosis up to which a sum of terms is taken as Gaussian: coverage changes by 1e-5."""
-LEFT_OUT = 1e-5
+_LEFT_OUT = 1e-5
 """Probability added to a level if part of an error is taken as Gaussian."""
-NATS = 14.0
+_NATS = 14.0
 """A remainder exceeds its bound with probability at most 2 e^-14, less than what is added to the level."""
-CLOSE = 1e-7
+_CLOSE = 1e-7
 """The tolerance in the level of a quantile."""
-SURE = 22.0
+_SURE = 22.0
 """The same for the end of a law: 2 e^-22 is 6e-10."""
 ROUNDING = 1e-8
 """The largest remainder, in standard deviations, of weights that are multiples of a step up to rounding."""
 FEW, MOST_OUTCOMES = 4, 20_000
 """The most noises, and the most outcomes of them, that are enumerated."""
-MOST_POINTS = 1 << 16
+_MOST_POINTS = 1 << 16
 """The most points of a lattice on each side of zero."""
-MOST_STEPS = 4096
+_MOST_STEPS = 4096
 """The most steps of a lattice tried within one weight."""
-WIDER = 5e-3
+_WIDER = 5e-3
 """A remainder of at most this many standard deviations is small enough."""
 AT_ONCE = 1 << 20
 """Numbers held in memory at once."""
@@ -108,9 +108,9 @@ class Terms:
     def of(cls, parts: Sequence[Part]) -> Terms:
         """Collect entries given as rows, weights, their law and multiplicities."""
         laws = tuple(dict.fromkeys(law for _, _, law, _ in parts))
-        place = {law: code for code, law in enumerate(laws)}
+        position_of = {law: code for code, law in enumerate(laws)}
         columns = [
-            (rows, np.abs(weights), np.full(len(rows), place[law]), np.broadcast_to(times, rows.shape))
+            (rows, np.abs(weights), np.full(len(rows), position_of[law]), np.broadcast_to(times, rows.shape))
             for rows, weights, law, times in parts
         ] or [(np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0))]
         row, weight, code, times = (np.concatenate(column) for column in zip(*columns, strict=True))
@@ -170,7 +170,7 @@ class Errors:
         self._size = np.sqrt(np.maximum(variances, 0.0))
         self._kept: tuple[Integers, Floats, Floats, Floats, Floats] | None = None
         rows = len(variances)
-        whole, smooth, peaks = np.zeros(rows), np.zeros(rows * BINS), np.zeros(rows * BINS)
+        whole, smooth, peaks = np.zeros(rows), np.zeros(rows * _BINS), np.zeros(rows * _BINS)
         normal, seen = np.zeros(rows), list[Law]()
         kept: list[Terms] = []
         least, peak, share = np.inf, 0.0, 0.8
@@ -197,12 +197,12 @@ class Errors:
                 normal += np.bincount(terms.row, weights=shares * mine, minlength=rows)
                 terms = terms.some(np.flatnonzero(~mine))
                 law, relative, square = terms.law, relative[~mine], square[~mine]
-            place = terms.row * BINS + _bin(relative)
-            smooth += np.bincount(place, weights=square * known.smooth[law], minlength=rows * BINS)
+            position = terms.row * _BINS + _bin(relative)
+            smooth += np.bincount(position, weights=square * known.smooth[law], minlength=rows * _BINS)
             fourth = square * relative**2 * known.fourth[law]
             if known.fourth.any():
-                peaks += np.bincount(place, weights=fourth, minlength=rows * BINS)
-            kept.append(terms.some(np.flatnonzero((relative > NEGLIGIBLE) | (fourth > PEAKED**2))))
+                peaks += np.bincount(position, weights=fourth, minlength=rows * _BINS)
+            kept.append(terms.some(np.flatnonzero((relative > NEGLIGIBLE) | (fourth > _PEAKED**2))))
         rest = np.where((whole < 1 - 1e-9) & (self._size > 0), 1 - whole, 0.0)
         bound = np.full(rows, NEGLIGIBLE) if unlisted is None else unlisted * scale
         if least < np.inf:
@@ -210,8 +210,8 @@ class Errors:
         if all_normal(seen):
             normal, rest = normal + rest, np.zeros(rows)
         self._normal, self._pure = normal, normal >= 1 - 1e-9
-        by_bin = smooth.reshape(rows, BINS), peaks.reshape(rows, BINS)
-        calm = by_bin[1].sum(axis=1) + rest * bound**2 * peak <= PEAKED
+        by_bin = smooth.reshape(rows, _BINS), peaks.reshape(rows, _BINS)
+        calm = by_bin[1].sum(axis=1) + rest * bound**2 * peak <= _PEAKED
         self._divide(*by_bin, (rest, share * rest, bound), Terms.together(kept), calm)
 
     def _divide(
@@ -231,20 +231,20 @@ class Errors:
         other = _bin(bound)
         smooth[every, other] += least
         finer = np.cumsum(smooth, axis=1) - smooth + self._normal[:, None]
-        hidden = finer >= (SMOOTH * EDGES) ** 2
+        hidden = finer >= (_SMOOTH * _EDGES) ** 2
         # unlisted terms cannot be coarse, whatever their bound
-        full = (smooth > 0) & ((rest == 0)[:, None] | (np.arange(BINS) != other[:, None]))
-        bad = full & ~((hidden | (EDGES <= NEGLIGIBLE * 1.2)) & (np.cumsum(peaks, axis=1) <= PEAKED))
-        first = np.where(bad.any(axis=1), np.argmax(bad, axis=1), BINS)
-        shown = (smooth > 0) & ~hidden & (np.arange(BINS) < first[:, None])
-        lattice = np.where(shown.any(axis=1), EDGES[BINS - 1 - np.argmax(shown[:, ::-1], axis=1)], 0.0)
+        full = (smooth > 0) & ((rest == 0)[:, None] | (np.arange(_BINS) != other[:, None]))
+        bad = full & ~((hidden | (_EDGES <= NEGLIGIBLE * 1.2)) & (np.cumsum(peaks, axis=1) <= _PEAKED))
+        first = np.where(bad.any(axis=1), np.argmax(bad, axis=1), _BINS)
+        shown = (smooth > 0) & ~hidden & (np.arange(_BINS) < first[:, None])
+        lattice = np.where(shown.any(axis=1), _EDGES[_BINS - 1 - np.argmax(shown[:, ::-1], axis=1)], 0.0)
         lattice = np.where(~hidden[every, other] & (rest > 0), np.maximum(lattice, bound), lattice)
         # unlisted terms may have any weight up to their bound
-        doubtful = ~hidden & (np.arange(BINS) <= other[:, None]) & (rest > 0)[:, None]
-        doubt = np.where(doubtful.any(axis=1), EDGES[BINS - 1 - np.argmax(doubtful[:, ::-1], axis=1)], 0.0)
-        self.settled = (first == BINS) & calm & (np.maximum(lattice, doubt) <= SETTLED)
+        doubtful = ~hidden & (np.arange(_BINS) <= other[:, None]) & (rest > 0)[:, None]
+        doubt = np.where(doubtful.any(axis=1), _EDGES[_BINS - 1 - np.argmax(doubtful[:, ::-1], axis=1)], 0.0)
+        self.settled = (first == _BINS) & calm & (np.maximum(lattice, doubt) <= SETTLED)
         seen = (smooth > 0) & ~hidden | doubtful
-        self._coarsest = np.where(seen.any(axis=1), EDGES[BINS - 1 - np.argmax(seen[:, ::-1], axis=1)], 0.0)
+        self._coarsest = np.where(seen.any(axis=1), _EDGES[_BINS - 1 - np.argmax(seen[:, ::-1], axis=1)], 0.0)
         lattice = np.where(self.settled, np.maximum(lattice, doubt), lattice)
         self._lattice = lattice * self._size
         relative = kept.weight / np.where(self._size > 0, self._size, 1.0)[kept.row]
@@ -259,7 +259,7 @@ class Errors:
     def _quantiles(self, level: float) -> Floats:
         """Return half-widths of Gaussian errors in standard deviations; where all is normal, nothing is
         left out."""
-        padded = normal_quantile(_padded(level, LEFT_OUT))
+        padded = normal_quantile(_padded(level, _LEFT_OUT))
         return np.where(self._pure, normal_quantile(level), padded)
 
     def settled_widths(self, level: float) -> Floats:
@@ -281,7 +281,7 @@ class Errors:
         plain = (many == 0) & (self._size > 0)
         half[plain] = (self._quantiles(level) * self._size)[plain]
         smoothed = (many > 0) & (fine >= 1e-3 * self._size)
-        target = _padded(level, LEFT_OUT)
+        target = _padded(level, _LEFT_OUT)
         for at, t, phi, step, reach in self._series(np.flatnonzero(smoothed)):
             half[at] = _crossing(t, phi, step, reach, target)
         alike: dict[tuple[tuple[Law, float], ...], list[int]] = {}
@@ -294,7 +294,7 @@ class Errors:
             weights = terms.weight[begin[at][:, None] + np.arange(len(noises))]
             outcomes = _outcomes(noises) if len(noises) <= FEW else None
             if outcomes is not None:
-                half[at] = _outcome_widths(weights, *outcomes, level) + math.sqrt(4 * NATS) * fine[at]
+                half[at] = _outcome_widths(weights, *outcomes, level) + math.sqrt(4 * _NATS) * fine[at]
                 continue
             widths: dict[bytes, float] = {}
             for row, its in zip(some, weights, strict=True):
@@ -317,7 +317,7 @@ class Errors:
             yield self._kept
             return
         terms, fine = self._terms, self._fine
-        reach = _reach(terms, self._known, SURE, len(fine)) + math.sqrt(2 * SURE) * fine
+        reach = _reach(terms, self._known, _SURE, len(fine)) + math.sqrt(2 * _SURE) * fine
         step = math.pi / reach[rows]
         nodes = np.ceil(5.9 / (fine[rows] * step)).astype(np.int64)
         begin = np.searchsorted(terms.row, np.arange(len(fine) + 1))
@@ -329,9 +329,9 @@ class Errors:
             at = rows[some]
             t = step[some, None] * np.arange(1, wide + 1)
             logs = -0.5 * (fine[at, None] * t) ** 2
-            for place in range(int(np.max(begin[at + 1] - begin[at]))):
-                mine = np.flatnonzero(begin[at] + place < begin[at + 1])
-                entry = begin[at[mine]] + place
+            for number in range(int(np.max(begin[at + 1] - begin[at]))):
+                mine = np.flatnonzero(begin[at] + number < begin[at + 1])
+                entry = begin[at[mine]] + number
                 for law in np.unique(terms.law[entry]).tolist():
                     of = terms.law[entry] == law
                     angle = terms.weight[entry[of], None] * t[mine[of]]
@@ -343,14 +343,14 @@ class Errors:
             yield portion
 
 
-BINS = 64
+_BINS = 64
 """Bins of weights: four for each power of two, up to 4 standard deviations; the last bin takes the rest."""
-EDGES = np.append(2.0 ** ((np.arange(BINS - 1) - 54) / 4), np.inf)
+_EDGES = np.append(2.0 ** ((np.arange(_BINS - 1) - 54) / 4), np.inf)
 """The upper ends of the bins."""
 
 
 def _bin(relative: Floats) -> Integers:
-    return np.searchsorted(EDGES, relative)
+    return np.searchsorted(_EDGES, relative)
 
 
 def half_widths(variances: Floats, terms: Terms, level: float, unlisted: Floats | None = None) -> Floats:
@@ -411,12 +411,12 @@ def _crossing(t: Floats, phi: Floats, step: Floats, reach: Floats, level: float)
         slope = step[live] / math.pi * (1 + 2 * np.sum(phi[live] * np.cos(angle), axis=1))
         low[live] = np.where(over < 0, here, low[live])
         high[live] = np.where(over < 0, high[live], here)
-        done = (np.abs(over) < CLOSE) | (high[live] - low[live] < 1e-9 * reach[live])
+        done = (np.abs(over) < _CLOSE) | (high[live] - low[live] < 1e-9 * reach[live])
         with np.errstate(divide="ignore", invalid="ignore"):
             new = here - over / slope
         inside = (new > low[live]) & (new < high[live]) & (turn % 4 < 3)
         x[live] = np.where(
-            np.abs(over) < CLOSE,
+            np.abs(over) < _CLOSE,
             here,
             np.where(done, high[live], np.where(inside, new, (low + high)[live] / 2)),
         )
@@ -469,11 +469,11 @@ def _lattice_width(entries: Terms, fine: float, known: _Known, level: float) -> 
     """Return the half-width of an error close to a lattice, with a negligible Gaussian of this standard
     deviation."""
     alone = replace(entries, row=np.zeros_like(entries.row))
-    reach = float(_reach(alone, known, SURE, 1)[0])
+    reach = float(_reach(alone, known, _SURE, 1)[0])
     step, left = _best_step(alone, reach, known)
     leftover = entries.weight - step * np.rint(entries.weight / step)
     # if the weights are multiples up to rounding, almost nothing remains: the level needs no addition
-    nats, target = (2 * NATS, level + 2e-12) if left <= ROUNDING else (NATS, _padded(level, LEFT_OUT))
+    nats, target = (2 * _NATS, level + 2e-12) if left <= ROUNDING else (_NATS, _padded(level, _LEFT_OUT))
     wider = float(_reach(alone, known, nats, 1, leftover)[0]) + math.sqrt(2 * nats) * fine
     many = 2 * math.ceil(reach / step) + 2
     many = 1 << max(1, (many - 1).bit_length())
@@ -502,7 +502,7 @@ def _best_step(entries: Terms, reach: float, known: _Known) -> tuple[float, floa
     shares = entries.times * known.variance[entries.law]
     size = math.sqrt(float(shares @ entries.weight**2))
     strongest = float(entries.weight[np.argmax(shares * entries.weight**2)])
-    most = max(1, min(MOST_STEPS, int(MOST_POINTS * strongest / reach)))
+    most = max(1, min(_MOST_STEPS, int(_MOST_POINTS * strongest / reach)))
     steps = strongest / np.arange(1.0, most + 1)
     proxies = entries.times * known.proxy[entries.law]
     left = np.empty(most)
@@ -511,7 +511,7 @@ def _best_step(entries: Terms, reach: float, known: _Known) -> tuple[float, floa
         some = steps[start : start + many, None]
         over = entries.weight - some * np.rint(entries.weight / some)
         left[start : start + many] = np.sqrt(over**2 @ proxies) / size
-    for enough in (ROUNDING, WIDER / math.sqrt(2 * NATS)):
+    for enough in (ROUNDING, _WIDER / math.sqrt(2 * _NATS)):
         near = np.flatnonzero(left <= enough)
         if near.size:
             return float(steps[near[0]]), float(left[near[0]])
@@ -530,7 +530,7 @@ def safe_quantile(laws: Sequence[Law], level: float) -> float:
     [1.96, 2.118]
     """
     known = _columns(tuple(laws))
-    quantile = normal_quantile(_padded(level, LEFT_OUT))
+    quantile = normal_quantile(_padded(level, _LEFT_OUT))
     if known.scale.any():
         quantile = max(quantile, -math.log(1 - level) / math.sqrt(2))
     return quantile * math.sqrt((known.proxy / known.variance).max(initial=1.0))

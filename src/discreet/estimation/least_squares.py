@@ -107,13 +107,13 @@ def corrected_fit(table: NoisyTable, *, level: float, of_table: bool) -> Correct
     spread = _noise_spread(moments, fit) if of_table else _sandwich(moments, fit)
     covariance = fit.inverse @ spread @ fit.inverse
     back = moments.back()
-    coefficients, naive = (_times(back, found) for found in (fit.solution, fit.naive))
-    for found in (coefficients, naive):
-        found[..., 0] += moments.y_centre
+    coefficients, naive = (_times(back, sums) for sums in (fit.solution, fit.naive))
+    for coefficient in (coefficients, naive):
+        coefficient[..., 0] += moments.y_centre
     errors, lower, upper, strength = (np.empty(coefficients.shape) for _ in range(4))
     normal = normal_quantile(level)
-    for place in range(coefficients.shape[-1]):
-        line = _Functional.of(moments, fit, back[..., place, :])
+    for number in range(coefficients.shape[-1]):
+        line = _Functional.of(moments, fit, back[..., number, :])
         along = _times(covariance, line.direction)
         variance = (line.direction * along).sum(axis=-1)
         if of_table:  # what the product of two noises adds is there whatever the truth is
@@ -123,15 +123,15 @@ def corrected_fit(table: NoisyTable, *, level: float, of_table: bool) -> Correct
             critical = line.critical_value(1.0 - level)
         third, shared = line.noise_cumulants() if of_table else line.cumulants()
         shared = shared - 2.0 * (line.drift() * along).sum(axis=-1)
-        errors[..., place] = np.sqrt(variance)
+        errors[..., number] = np.sqrt(variance)
         # the mean of x, which the intercept is taken at, has noise that makes up for what is added
-        added = (covariance * line.moment_noise()).sum(axis=(-1, -2)) if place else 0.0
+        added = (covariance * line.moment_noise()).sum(axis=(-1, -2)) if number else 0.0
         added = added * (1.0 if of_table else fit.noise_share(moments))
         width = variance / np.sqrt(np.where(variance > 0, variance + added, 1.0))
         below, above = _unskewed(critical, variance, third, shared)
-        lower[..., place] = coefficients[..., place] - above * width
-        upper[..., place] = coefficients[..., place] - below * width
-        strength[..., place] = line.strength()
+        lower[..., number] = coefficients[..., number] - above * width
+        upper[..., number] = coefficients[..., number] - below * width
+        strength[..., number] = line.strength()
     strength[..., 0] = strength[..., 1:].min(axis=-1)
     return CorrectedFit(
         coefficients=coefficients,
@@ -202,8 +202,8 @@ class _Moments:
         back[..., 0, 0] = self.y_scale
         slopes = self.y_scale[..., None] / self.x_scale
         back[..., 0, 1:] = -slopes * self.x_centre
-        for place in range(1, size):
-            back[..., place, place] = slopes[..., place - 1]
+        for number in range(1, size):
+            back[..., number, number] = slopes[..., number - 1]
         return back
 
     def reliability(self) -> Floats:
@@ -385,8 +385,8 @@ class _Functional:
         shared = self.shared
         spread = self.fit.residual_noise + np.maximum(self.fit.extra, 0.0)[..., None]
         third = self.moments.w**3 * shared * (6.0 * self.regressor**2 * spread + 2.0 * shared**2)
-        found = np.asarray(third.sum(axis=-1))
-        return found, found
+        skewness = np.asarray(third.sum(axis=-1))
+        return skewness, skewness
 
     def noise_cumulants(self) -> tuple[Floats, Floats]:
         """The third cumulant of the error from noise alone, and its covariance with the variance."""
@@ -435,14 +435,14 @@ def _critical_value(parts: Floats, chance: float) -> Floats:
     """
     total = parts.sum(axis=-1)
     freedom = total**2 / (parts**2).sum(axis=-1)
-    found = np.asarray(scipy.special.stdtrit(freedom, 1.0 - chance / 2.0) / np.sqrt(total))
-    flat, start = parts.reshape(-1, parts.shape[-1]), found.reshape(-1)
+    critical_value = np.asarray(scipy.special.stdtrit(freedom, 1.0 - chance / 2.0) / np.sqrt(total))
+    flat, start = parts.reshape(-1, parts.shape[-1]), critical_value.reshape(-1)
     few = np.flatnonzero(freedom.reshape(-1) < _MANY)
     if few.size:
         result = start.copy()
         result[few] = _solve(flat[few], np.log(np.minimum(start[few], 50.0)), chance)
-        found = result.reshape(found.shape)
-    return found
+        critical_value = result.reshape(critical_value.shape)
+    return critical_value
 
 
 def _solve(parts: Floats, logarithm: Floats, chance: float) -> Floats:

@@ -49,7 +49,7 @@ def algebra_threads() -> tuple[int, ...]:
     ...     set(algebra_threads()) <= {1}
     True
     """
-    return tuple(one.get() for one in _libraries())
+    return tuple(library.get() for library in _libraries())
 
 
 @contextmanager
@@ -67,9 +67,9 @@ def one_algebra_thread() -> Iterator[None]:
     global _users  # the libraries have one number each in the whole process
     with _LOCK:
         if _users == 0:
-            _before[:] = [(one, one.get()) for one in _libraries()]
-            for one, _ in _before:
-                one.set(1)
+            _before[:] = [(library, library.get()) for library in _libraries()]
+            for changed, _ in _before:
+                changed.set(1)
         _users += 1
     try:
         yield
@@ -77,14 +77,14 @@ def one_algebra_thread() -> Iterator[None]:
         with _LOCK:
             _users -= 1
             if _users == 0:
-                for one, many in _before:
-                    one.set(many)
+                for changed, many in _before:
+                    changed.set(many)
                 _before.clear()
 
 
 def _libraries() -> list[_Library]:
     """Return the libraries that are loaded and can be told."""
-    found = []
+    libraries = []
     for path in _loaded():
         with suppress(OSError):
             # one that is loaded is not loaded again, and one that is not stays away
@@ -93,8 +93,8 @@ def _libraries() -> list[_Library]:
             if pair is not None:
                 get, put = (getattr(library, name) for name in pair)
                 get.restype, put.restype, put.argtypes = ctypes.c_int, None, [ctypes.c_int]
-                found.append(_Library(get, put))
-    return found
+                libraries.append(_Library(get, put))
+    return libraries
 
 
 def _loaded() -> list[str]:
@@ -109,4 +109,4 @@ def _loaded() -> list[str]:
             for folder in (Path(file).parents[1] / f"{name}.libs", Path(file).parent / ".dylibs")
         ]
         paths = [str(file) for folder in folders if folder.is_dir() for file in sorted(folder.iterdir())]
-    return list(dict.fromkeys(one for one in paths if _FILE.fullmatch(Path(one).name)))
+    return list(dict.fromkeys(path for path in paths if _FILE.fullmatch(Path(path).name)))

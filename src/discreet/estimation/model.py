@@ -101,12 +101,12 @@ class ApartProjection:
     def weights(self, other: object, moved: ByComponent, columns: Columns) -> tuple[Floats, Floats]:
         """Return the product of a cell with itself; it has none with other cells."""
         own = np.zeros((len(moved[0]), len(columns.classes), 1))
-        for place, one, lengths in zip(columns.components, moved, columns.lengths, strict=True):
-            if self.sees(self.components[place]):
-                own[:, :, 0] += one[:, 0, :] * (lengths[0] > 0)
+        for component, weight, lengths in zip(columns.components, moved, columns.lengths, strict=True):
+            if self.sees(self.components[component]):
+                own[:, :, 0] += weight[:, 0, :] * (lengths[0] > 0)
         counts = np.zeros((len(columns.classes), 1))
-        for place, lengths in zip(columns.components, columns.lengths, strict=True):
-            counts[:, 0] += (lengths[0] > 0) * self.sees(self.components[place])
+        for component, lengths in zip(columns.components, columns.lengths, strict=True):
+            counts[:, 0] += (lengths[0] > 0) * self.sees(self.components[component])
         return own, counts
 
     def variances(self, covariances: ByComponent) -> Floats:
@@ -170,7 +170,7 @@ class Model:
             return
         tables = {query: attributes.tabulation(query) for query in queries} | dict(blocks or {})
         tables |= {name: piece.table for name, piece in (pieces or {}).items() if piece.table is not None}
-        zeros = {f"impossible {place + 1}": table for place, table in enumerate(attributes.zeros())}
+        zeros = {f"impossible {number + 1}": table for number, table in enumerate(attributes.zeros())}
         self.impossible = tuple(zeros)
         tables |= zeros
         together = Components(attributes.axes, tables.values())
@@ -184,15 +184,17 @@ class Model:
             own[piece.query].append((name, piece.cells))
         for query, some in own.items():
             own[query] = some or [(query, range(cells.get(query, 1)))]
-        every = [one for some in own.values() for one in some]
-        components = [Component((), 1, len(one)) for _, one in every]
-        place = {name: number for number, (name, _) in enumerate(every)}
+        every = [block for some in own.values() for block in some]
+        components = [Component((), 1, len(block)) for _, block in every]
+        position_of = {name: number for number, (name, _) in enumerate(every)}
         self.components = components
         self.projections = {
-            name: ApartProjection(components, {place[name]: range(len(one))}) for name, one in every
+            name: ApartProjection(components, {position_of[name]: range(len(block))}) for name, block in every
         }
         for query, some in own.items():
-            self.projections[query] = ApartProjection(components, {place[name]: one for name, one in some})
+            self.projections[query] = ApartProjection(
+                components, {position_of[name]: number for name, number in some}
+            )
 
     def projection(self, query: str) -> Projection | ApartProjection:
         """Return a query on the components: a measured one or, if there are attributes, any other."""
@@ -240,7 +242,7 @@ class Model:
             np.round(np.hstack(looks), 9), axis=0, return_index=True, return_inverse=True
         )
         rows = [
-            [[one[0] for one in side.collect((np.arange(side.cells) == place)[None])] for place in places]
+            [[row[0] for row in side.collect((np.arange(side.cells) == place)[None])] for place in places]
             for side, places in ((first, cells[which]), (second, its[which]))
         ]
         return CellPairs(of.ravel(), list(zip(*rows, strict=True)))
@@ -276,22 +278,22 @@ class Model:
 
     def _sums(self, queries: Sequence[str], component: Component, *weights: Floats) -> ByComponent:
         """Return sums of Gram matrices of the queries that see a component, for each row of the weights."""
-        seen = [place for place, query in enumerate(queries) if self.projections[query].sees(component)]
+        seen = [number for number, query in enumerate(queries) if self.projections[query].sees(component)]
         if not seen:
             return [np.zeros((len(rows), component.size, component.size)) for rows in weights]
-        grams = np.stack([self._gram(queries[place], component) for place in seen])
+        grams = np.stack([self._gram(queries[number], component) for number in seen])
         return [np.tensordot(rows[:, seen], grams, axes=1) for rows in weights]
 
 
 def _precisions(kinds: Sequence[KnownOfUnits]) -> tuple[list[str], Floats, Floats]:
     """Return the queries measured, and by kind and query the sum of 1/s and the number of measurements."""
     queries = list(dict.fromkeys(query for told in kinds for query, _ in told.laws))
-    place = {query: number for number, query in enumerate(queries)}
+    position_of = {query: number for number, query in enumerate(queries)}
     precise, often = np.zeros((len(kinds), len(queries))), np.zeros((len(kinds), len(queries)))
     for kind, told in enumerate(kinds):
         for query, size in told.variances:
-            precise[kind, place[query]] += 1.0 / size
-            often[kind, place[query]] += 1.0
+            precise[kind, position_of[query]] += 1.0 / size
+            often[kind, position_of[query]] += 1.0
     return queries, precise, often
 
 
@@ -304,8 +306,8 @@ def as_written(attributes: Attributes, query: str, rows: NDArray[Cell]) -> NDArr
     if not table.factors:
         return rows
     by_attribute = [factor.attribute for factor in table.factors]
-    shape = [table.shape[place] for place in np.argsort(by_attribute)]
-    axes = [1 + int(place) for place in np.argsort(np.argsort(by_attribute))]
+    shape = [table.shape[axis] for axis in np.argsort(by_attribute)]
+    axes = [1 + int(axis) for axis in np.argsort(np.argsort(by_attribute))]
     return rows.reshape(len(rows), *shape).transpose(0, *axes).reshape(len(rows), -1)
 
 

@@ -57,8 +57,8 @@ class Components:
         used = list(tables)
         attributes = used[0].sizes if used else self.sizes
         self.bases = tuple(
-            Basis(size, [table.by_attribute[place] for table in used if not table.is_full(place)])
-            for place, size in enumerate(attributes)
+            Basis(size, [table.by_attribute[number] for table in used if not table.is_full(number)])
+            for number, size in enumerate(attributes)
         ) + tuple(Basis.apart(size) for size in self.sizes[len(attributes) :])
         self.all: list[Component] = []
         for parts in product(*(range(len(basis.parts)) for basis in self.bases)):
@@ -100,8 +100,8 @@ class Projection:
         self._blocks: list[list[Floats]] = []
         for n, basis, rows in zip(components.sizes, components.bases, groups, strict=True):
             indicator = np.zeros((len(rows), n))
-            for place, group in enumerate(rows):
-                indicator[place, list(group)] = len(group) ** -0.5 if unit_length else 1.0
+            for number, group in enumerate(rows):
+                indicator[number, list(group)] = len(group) ** -0.5 if unit_length else 1.0
             self._blocks.append([indicator @ basis.vectors[part].T for part in basis.parts])
         every = [[bool(np.any(np.abs(block) > SMALL)) for block in blocks] for blocks in self._blocks]
         self._sees = {
@@ -147,8 +147,8 @@ class Projection:
         """Convert rows of cells to Q'y in the basis: arrays (row, size, copies) by component."""
         rows = len(values)
         block = values.reshape(rows, *self.shape).astype(np.float64, copy=False)
-        for place, axis in enumerate(self._axes):
-            block = np.moveaxis(np.tensordot(block, axis, axes=(1 + place, 0)), -1, 1 + place)
+        for number, axis in enumerate(self._axes):
+            block = np.moveaxis(np.tensordot(block, axis, axes=(1 + number, 0)), -1, 1 + number)
         collected = []
         for component in self.components:
             if not self.sees(component):
@@ -167,11 +167,11 @@ class Projection:
         for component, values in zip(self.components, estimates, strict=True):
             if self.sees(component):
                 where, order = self._where(component), self._order(component)
-                shape = [where[place].stop - where[place].start for place in order[1:]]
+                shape = [where[number].stop - where[number].start for number in order[1:]]
                 part = values.reshape(rows, *shape)
                 block[where] = np.transpose(part, np.argsort(order))
-        for place, axis in enumerate(self._axes):
-            block = np.moveaxis(np.tensordot(block, axis, axes=(1 + place, 1)), -1, 1 + place)
+        for index, axis in enumerate(self._axes):
+            block = np.moveaxis(np.tensordot(block, axis, axes=(1 + index, 1)), -1, 1 + index)
         return block.reshape(rows, self.cells)
 
     def _where(self, component: Component) -> tuple[slice, ...]:
@@ -182,8 +182,8 @@ class Projection:
 
     @staticmethod
     def _order(component: Component) -> list[int]:
-        main = [1 + place for place, part in enumerate(component.parts) if not part]
-        return [0, *main, *(1 + place for place, part in enumerate(component.parts) if part)]
+        main = [1 + number for number, part in enumerate(component.parts) if not part]
+        return [0, *main, *(1 + number for number, part in enumerate(component.parts) if part)]
 
     # -- classes of cells that look the same to every component ---------------------------------------------
 
@@ -273,7 +273,7 @@ class Projection:
         kinds = [len(firsts) for firsts in self._classes[0]]
         ranks = np.unravel_index(classes, kinds)
         columns = Columns(classes, [], [], [], [])
-        for place, component in enumerate(self.components):
+        for number, component in enumerate(self.components):
             if not self.sees(component):
                 continue
             # on contrasts all classes have the same row
@@ -282,7 +282,7 @@ class Projection:
                 code = code if part else code * many + rank
             _, at, of = np.unique(code, return_index=True, return_inverse=True)
             vector, length = self.vectors(component)
-            columns.add(place, vector[classes[at]].T, of.ravel(), length[classes])
+            columns.add(number, vector[classes[at]].T, of.ravel(), length[classes])
         return columns
 
     def weights(
@@ -299,18 +299,18 @@ class Projection:
         ranks = np.unravel_index(classes, [len(firsts) for firsts in other._classes[0]])
         block = np.zeros((len(moved[0]), len(classes), *self.widths))
         for component, M, of in zip(columns.components, moved, columns.of, strict=True):
-            one = self.components.all[component]
-            if self.sees(one):
+            known = self.components.all[component]
+            if self.sees(known):
                 where, shape = [], []
-                for blocks, parts, part in zip(self._blocks, self._parts, one.parts, strict=True):
+                for blocks, parts, part in zip(self._blocks, self._parts, known.parts, strict=True):
                     m = blocks[0].shape[1]
                     at = m + parts.index(part) if part else 0
                     shape.append(1 if part else m)
                     where.append(slice(at, at + shape[-1]))
                 block[:, :, *where] = np.swapaxes(M, 1, 2)[:, of].reshape(*block.shape[:2], *shape)
         counts: Floats = np.ones((len(classes), 1))
-        for place, rank in enumerate(ranks):
-            axes, many = self._kinds(place, other)
+        for number, rank in enumerate(ranks):
+            axes, many = self._kinds(number, other)
             # the current axis comes first, is replaced, and goes to the end: after all axes, the old order
             block = np.moveaxis(block, 2, -1)
             shape = block.shape
@@ -319,20 +319,20 @@ class Projection:
             counts = (counts[:, :, None] * many[rank][:, None, :]).reshape(len(counts), -1)
         return block.reshape(*block.shape[:2], -1), counts
 
-    def _kinds(self, place: int, other: Projection) -> tuple[Floats, Floats]:
+    def _kinds(self, number: int, other: Projection) -> tuple[Floats, Floats]:
         """Return the kinds of groups of an attribute as seen from each kind of another query: main rows with
         products of contrasts, and how many groups each kind has, padded with zeros."""
-        key = (place, other.groups[place])
+        key = (number, other.groups[number])
         if key not in self._known_kinds:
-            blocks, first = self._blocks[place], other._classes[0][place]
+            blocks, first = self._blocks[number], other._classes[0][number]
             kinds = []
             for row in first:
-                products = [blocks[part] @ other._blocks[place][part][row] for part in self._parts[place]]
+                products = [blocks[part] @ other._blocks[number][part][row] for part in self._parts[number]]
                 rows = np.column_stack([blocks[0], *products])
                 _, at, many = np.unique(np.round(rows, 9), axis=0, return_index=True, return_counts=True)
                 kinds.append((rows[at], many))
             most = max(len(many) for _, many in kinds)
-            axes, counts = np.zeros((len(kinds), most, self.widths[place])), np.zeros((len(kinds), most))
+            axes, counts = np.zeros((len(kinds), most, self.widths[number])), np.zeros((len(kinds), most))
             for axis, count, (rows, many) in zip(axes, counts, kinds, strict=True):
                 axis[: len(rows)], count[: len(rows)] = rows, many
             self._known_kinds[key] = axes, counts

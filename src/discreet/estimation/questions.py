@@ -257,7 +257,7 @@ class Estimating:
     @property
     def sources(self) -> list[TableSource]:
         """The measurements: at least one."""
-        found = list(self.noisy) if isinstance(self.noisy, list | tuple) else [self.noisy]
-        if not found:
+        sources = list(self.noisy) if isinstance(self.noisy, list | tuple) else [self.noisy]
+        if not sources:
             raise InputError("there is nothing to estimate from: name the output of `measure`")
-        return found
+        return sources

@@ -27,7 +27,7 @@ from discreet.tables import Problems, TableSource, read_table
 Noise = str | float
 """The variance or covariance of noise: a column that has it for every row, or one number for all rows."""
 
-STEADY = 8.0
+_STEADY = 8.0
 """A ratio is used where its denominator is at least so many standard deviations above zero."""
 
 
@@ -105,10 +105,10 @@ class Regression(Summarised):
 
     def slope(self, name: str) -> Coefficient:
         """Return the slope of one regressor."""
-        for found in self.slopes:
-            if found.name == name:
-                return found
-        known = ", ".join(one.name for one in self.slopes)
+        for slope in self.slopes:
+            if slope.name == name:
+                return slope
+        known = ", ".join(coefficient.name for coefficient in self.slopes)
         raise InputError(f"there is no regressor {shown(name)}; there are {known}")
 
 
@@ -164,18 +164,18 @@ def _result(
     about: About,
 ) -> Regression:
     known = bool(fit.determined)
-    found = [
+    coefficients = [
         Coefficient(
             name,
-            float(fit.coefficients[place]) if known else None,
-            float(fit.errors[place]) if known else None,
-            float(fit.lower[place]) if fit.bounded[place] else None,
-            float(fit.upper[place]) if fit.bounded[place] else None,
-            float(fit.naive[place]),
-            float(fit.reliability[place]) if place else None,
-            float(fit.strength[place]) if place and known else None,
+            float(fit.coefficients[number]) if known else None,
+            float(fit.errors[number]) if known else None,
+            float(fit.lower[number]) if fit.bounded[number] else None,
+            float(fit.upper[number]) if fit.bounded[number] else None,
+            float(fit.naive[number]),
+            float(fit.reliability[number]) if number else None,
+            float(fit.strength[number]) if number and known else None,
         )
-        for place, name in enumerate(["intercept", *names])
+        for number, name in enumerate(["intercept", *names])
     ]
     too_small = fit.residual_variance < -3.0 * fit.residual_variance_error
     concerns = {
@@ -188,8 +188,8 @@ def _result(
     }
     return Regression(
         y,
-        found[0],
-        tuple(found[1:]),
+        coefficients[0],
+        tuple(coefficients[1:]),
         tuple(tuple(map(float, row)) for row in fit.covariance) if known else None,
         len(table.y),
         weights,
@@ -252,18 +252,22 @@ class _Columns:
     def read(
         cls, frame: TableSource, named: Sequence[str], weights: str | None, noises: Sequence[Noise]
     ) -> _Columns:
-        wanted = [*named, *([weights] if weights else []), *(one for one in noises if isinstance(one, str))]
+        wanted = [
+            *named,
+            *([weights] if weights else []),
+            *(noise for noise in noises if isinstance(noise, str)),
+        ]
         wanted = list(dict.fromkeys(wanted))
         if isinstance(frame, Mapping):
             frame = _arrow_table(frame, wanted)
         problems = Problems()
         table = read_table(frame, words=[], floats=wanted, name="frame", problems=problems)
         problems.stop()
-        found = cls({name: np.asarray(table.numbers[name]) for name in wanted}, table.rows, table.problems)
+        columns = cls({name: np.asarray(table.numbers[name]) for name in wanted}, table.rows, table.problems)
         for name in wanted:
-            found.report(name, ~np.isfinite(found.values[name]), f"{name} is not a finite number")
+            columns.report(name, ~np.isfinite(columns.values[name]), f"{name} is not a finite number")
         problems.stop()
-        return found
+        return columns
 
     def report(self, name: str, wrong: NDArray[np.bool_], text: str) -> None:
         self.problems.rows(wrong, text, name)
@@ -301,16 +305,16 @@ def _noisy_table(
     order = [y, *names]
     spread = np.zeros((columns.rows, len(order), len(order)))
     for name, given in noise.items():
-        place, variance = order.index(name), columns.noise(given, f"the noise of {name}")
-        spread[:, place, place] = variance
+        number, variance = order.index(name), columns.noise(given, f"the noise of {name}")
+        spread[:, number, number] = variance
         _refuse(columns, given, variance < 0, f"the noise of {name}", "a variance is below zero")
-    for (one, other), given in covariances.items():
-        first, second = order.index(one), order.index(other)
-        found = columns.noise(given, f"the covariance of {one} and {other}")
-        spread[:, first, second] = spread[:, second, first] = found
+    for (column, other), given in covariances.items():
+        first, second = order.index(column), order.index(other)
+        values = columns.noise(given, f"the covariance of {column} and {other}")
+        spread[:, first, second] = spread[:, second, first] = values
         most = np.sqrt(np.maximum(spread[:, first, first] * spread[:, second, second], 0.0))
-        what = f"the covariance of {one} and {other}"
-        _refuse(columns, given, np.abs(found) > most * (1 + 1e-9), what, "a covariance is too large")
+        what = f"the covariance of {column} and {other}"
+        _refuse(columns, given, np.abs(values) > most * (1 + 1e-9), what, "a covariance is too large")
     weight = np.ones(columns.rows) if weights is None else columns.values[weights]
     if weights is not None:
         columns.report(weights, weight <= 0, "a weight is not above zero")
@@ -363,7 +367,7 @@ def noisy_ratio(
     given = (part, whole, part_variance, whole_variance, covariance)
     try:
         top, bottom, of_top, of_bottom, of_both = np.broadcast_arrays(
-            *(np.asarray(one, dtype=np.float64) for one in given)
+            *(np.asarray(values, dtype=np.float64) for values in given)
         )
     except (TypeError, ValueError):
         raise InputError(
@@ -373,7 +377,7 @@ def noisy_ratio(
         raise InputError("a variance of the noise is below zero")
     if (of_both**2 > of_top * of_bottom * (1 + 1e-9)).any():
         raise InputError("a covariance is larger than the variances of part and whole allow")
-    steady = (bottom > 0) & (bottom >= STEADY * np.sqrt(of_bottom))
+    steady = (bottom > 0) & (bottom >= _STEADY * np.sqrt(of_bottom))
     safe = np.where(steady, bottom, 1.0)
     ratio = top / safe
     shared = ratio * of_bottom - of_both

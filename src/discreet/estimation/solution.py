@@ -79,19 +79,19 @@ class Spaces:
             self._meets[numbers] = self.number(inside @ inside.T)
         return self._meets[numbers]
 
-    def join(self, one: int, two: int) -> int:
+    def join(self, first: int, second: int) -> int:
         """Return the sum of two spaces."""
-        if one == two or two == self.nothing:
-            return one
-        if (one, two) not in self._joins:
-            self._joins[one, two] = self.range(self.projectors[one] + self.projectors[two])
-        return self._joins[one, two]
+        if first == second or second == self.nothing:
+            return first
+        if (first, second) not in self._joins:
+            self._joins[first, second] = self.range(self.projectors[first] + self.projectors[second])
+        return self._joins[first, second]
 
-    def pair(self, one: int, two: int, exact1: int, exact2: int) -> Pair:
+    def pair(self, first: int, second: int, exact1: int, exact2: int) -> Pair:
         """Return how two beliefs combine, from what they determine and what they hold exact."""
-        key = (one, two, exact1, exact2)
+        key = (first, second, exact1, exact2)
         if key not in self._pairs:
-            R1, R2 = (_rows(self.projectors[which]) for which in (one, two))
+            R1, R2 = (_rows(self.projectors[which]) for which in (first, second))
             D = np.vstack([R1, R2])
             left, sizes, right = np.linalg.svd(D)
             rank = int(np.sum(sizes > 1e-8))
@@ -192,14 +192,14 @@ class Solution:
     def information(self, nodes: Integers) -> Floats:
         """Return at some nodes the information of measurements at and below them: the inverse of V where it
         is not zero. What is held exact, and what is not determined from below, has none."""
-        found = np.zeros((len(nodes), self.spaces.size, self.spaces.size))
+        information = np.zeros((len(nodes), self.spaces.size, self.spaces.size))
         pairs = np.column_stack([self.below[nodes], self.below_held[nodes]])
         for pair in np.unique(pairs, axis=0):
             known, held = (self.spaces.projectors[number] for number in pair)
             Q = _rows(known - held).T
             at = np.flatnonzero(np.all(pairs == pair, axis=1))
-            found[at] = Q @ np.linalg.inv(Q.T @ self.V[nodes[at]] @ Q) @ Q.T
-        return found
+            information[at] = Q @ np.linalg.inv(Q.T @ self.V[nodes[at]] @ Q) @ Q.T
+        return information
 
     def open(self) -> Floats:
         """Return by kind the projectors on what the own belief determines with an error."""
@@ -221,10 +221,10 @@ class Solution:
 
 
 def combine(
-    spaces: Spaces, one: int, exact1: int, V1: Floats, two: int, exact2: int, V2: Floats
+    spaces: Spaces, first: int, exact1: int, V1: Floats, second: int, exact2: int, V2: Floats
 ) -> tuple[int, int, Floats, Floats, Floats]:
     """Combine two beliefs at many nodes; return both spaces, X1 and X2 with z = X1 z1 + X2 z2, and V."""
-    pair = spaces.pair(one, two, exact1, exact2)
+    pair = spaces.pair(first, second, exact1, exact2)
     R1, R2, N = pair.R1, pair.R2, pair.N
     nodes, k1, k2 = len(V1), len(R1), len(R2)
     S = np.zeros((nodes, k1 + k2, k1 + k2))
@@ -288,9 +288,9 @@ def _own(kinds: Sequence[Evidence], spaces: Spaces) -> Own:
     space, exact = np.zeros(many, dtype=np.int64), np.full(many, spaces.nothing)
     of_h, of_t, own_cov = (np.zeros((many, size, size)) for _ in range(3))
     alike: dict[tuple[bytes, bytes], list[int]] = {}
-    for place, kind in enumerate(kinds):
+    for position, kind in enumerate(kinds):
         held = kind.exact if kind.exact is not None and np.any(kind.exact) else np.zeros(0)
-        alike.setdefault((kind.measured.tobytes(), held.tobytes()), []).append(place)
+        alike.setdefault((kind.measured.tobytes(), held.tobytes()), []).append(position)
     for places in alike.values():
         first = kinds[places[0]]
         number = spaces.range(first.measured)
@@ -362,13 +362,13 @@ def _from_outside(shape: Tree, solution: Solution, exact: Integers) -> None:
             [space[nodes], exact[nodes], through, held, own.space[kinds], own.exact[kinds]]
         )
         distinct, of = np.unique(keys, axis=0, return_inverse=True)
-        for number, (one, one_exact, Pi_of, Pi_exact, mine, mine_exact) in enumerate(distinct.tolist()):
+        for number, (kind, one_exact, Pi_of, Pi_exact, mine, mine_exact) in enumerate(distinct.tolist()):
             at = np.flatnonzero(of.ravel() == number)
             i, Pi = nodes[at], spaces.projectors[Pi_of]
             outside = Pi @ out[at] @ Pi
             outer["out"][i] = Pi
             known[i], _, outer["x_up"][i], outer["x_out"][i], P[i] = combine(
-                spaces, one, one_exact, V[i], Pi_of, Pi_exact, outside
+                spaces, kind, one_exact, V[i], Pi_of, Pi_exact, outside
             )
             around_space[i], around_exact[i], by_own, by_out, around[i] = combine(
                 spaces, mine, mine_exact, own.V[kinds[at]], Pi_of, Pi_exact, outside
@@ -390,13 +390,13 @@ def _of_others(V: Floats, count: Floats) -> Floats:
 def _shared(spaces: Spaces, above: int, space: Integers, count: Floats) -> list[int]:
     """Return for each member of a family what the parent and all of its siblings have in common."""
     often: dict[int, float] = {}
-    for one, many in zip(space.tolist(), count.tolist(), strict=True):
-        often[one] = often.get(one, 0.0) + many
-    found = {}
-    for one in often:
-        others = (other for other, many in often.items() if many > (other == one))
-        found[one] = spaces.meet(frozenset([above, *others]))
-    return [found[one] for one in space.tolist()]
+    for index, many in zip(space.tolist(), count.tolist(), strict=True):
+        often[index] = often.get(index, 0.0) + many
+    number_of = {}
+    for index in often:
+        others = (other for other, many in often.items() if many > (other == index))
+        number_of[index] = spaces.meet(frozenset([above, *others]))
+    return [number_of[key] for key in space.tolist()]
 
 
 class Passes:

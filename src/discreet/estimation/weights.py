@@ -43,12 +43,12 @@ class Reached:
     @classmethod
     def together(cls, parts: Sequence[Reached]) -> Reached:
         """Join the entries of several."""
-        place, node, times = (
+        position, node, times = (
             np.concatenate(arrays)
             for arrays in zip(*((p.place, p.node, p.times) for p in parts), strict=True)
         )
         weights = [np.concatenate(arrays) for arrays in zip(*(p.weights for p in parts), strict=True)]
-        return cls(place, node, times, weights)
+        return cls(position, node, times, weights)
 
     def portions(self, cells: int) -> Iterator[Reached]:
         """Yield portions that fit in memory if each entry needs `cells` numbers."""
@@ -92,8 +92,8 @@ class Branches:
     def among(self, components: Sequence[int]) -> Branches:
         """Return the same tree, restricted to some of the components."""
         chosen = copy(self)
-        chosen._solutions = [self._solutions[place] for place in components]
-        chosen._sums = [self._sums[place] for place in components]
+        chosen._solutions = [self._solutions[component] for component in components]
+        chosen._sums = [self._sums[component] for component in components]
         return chosen
 
     def by_kind(
@@ -139,29 +139,29 @@ class Branches:
             path.insert(0, self._shape.parent[path[0]])
         along = [_along(solution, path, row) for solution, row in zip(self._solutions, rows, strict=True)]
         start = np.arange(len(nodes))
-        place, node, times, sums = start[:0], start[:0], np.zeros(0), [one[1][0][:0] for one in along]
+        position, node, times, sums = start[:0], start[:0], np.zeros(0), [chain[1][0][:0] for chain in along]
         for depth, here in enumerate(path):
-            own = [one[0][depth] for one in along]
+            own = [chain[0][depth] for chain in along]
             yield Reached(start, here, np.ones(len(here)), self._back(here, own))
             # from the unit's own line of ancestors, and from the branches
-            place, node = np.concatenate([start, place]), np.concatenate([here, node])
+            position, node = np.concatenate([start, position]), np.concatenate([here, node])
             times = np.concatenate([np.ones(len(here)), times])
-            sums = [np.concatenate([one[1][depth], rest]) for one, rest in zip(along, sums, strict=True)]
-            line = np.full(len(place), -1)
+            sums = [np.concatenate([chain[1][depth], rest]) for chain, rest in zip(along, sums, strict=True)]
+            line = np.full(len(position), -1)
             if depth + 1 < len(path):
                 line[: len(here)] = path[depth + 1]
-            place, node, times, sums = self._children(place, node, times, sums, line, lengths, enough)
-            yield from self._told(place, node, times, sums)
+            position, node, times, sums = self._children(position, node, times, sums, line, lengths, enough)
+            yield from self._told(position, node, times, sums)
             sums = self._down(node, sums)
-        while place.size:
-            line = np.full(len(place), -1)
-            place, node, times, sums = self._children(place, node, times, sums, line, lengths, enough)
-            yield from self._told(place, node, times, sums)
+        while position.size:
+            line = np.full(len(position), -1)
+            position, node, times, sums = self._children(position, node, times, sums, line, lengths, enough)
+            yield from self._told(position, node, times, sums)
             sums = self._down(node, sums)
 
     def _children(
         self,
-        place: Integers,
+        position: Integers,
         node: Integers,
         times: Floats,
         sums: ByComponent,
@@ -171,17 +171,17 @@ class Branches:
     ) -> tuple[Integers, Integers, Floats, ByComponent]:
         """Return the children that may matter, except those in `line`, which contain the unit itself."""
         forms = self._forms(sums, [total[node] for total in self._sums], lengths)
-        some = np.flatnonzero(np.any(forms > enough[place] * self._below[node, None], axis=1))
+        some = np.flatnonzero(np.any(forms > enough[position] * self._below[node, None], axis=1))
         many = self._many[node[some]]
         over = np.repeat(some, many)
         child = np.repeat(self._first[node[some]] - np.cumsum(many) + many, many) + np.arange(len(over))
         often = self._shape.count[child] - (child == line[over])
         keep = np.flatnonzero(often > 1e-9)
         over, child, often = over[keep], child[keep], often[keep]
-        place, times, sums = place[over], times[over] * often, [array[over] for array in sums]
+        position, times, sums = position[over], times[over] * often, [array[over] for array in sums]
         forms = self._forms(sums, [solution.V[child] for solution in self._solutions], lengths)
-        keep = np.flatnonzero(np.any(forms > enough[place] * self._least[child, None], axis=1))
-        return place[keep], child[keep], times[keep], [array[keep] for array in sums]
+        keep = np.flatnonzero(np.any(forms > enough[position] * self._least[child, None], axis=1))
+        return position[keep], child[keep], times[keep], [array[keep] for array in sums]
 
     @staticmethod
     def _forms(sums: ByComponent, covariances: ByComponent, lengths: Sequence[Floats]) -> Floats:
@@ -190,12 +190,14 @@ class Branches:
             total += np.sum(columns * (V @ columns), axis=1) @ length
         return total
 
-    def _told(self, place: Integers, node: Integers, times: Floats, sums: ByComponent) -> Iterator[Reached]:
-        if place.size:
+    def _told(
+        self, position: Integers, node: Integers, times: Floats, sums: ByComponent
+    ) -> Iterator[Reached]:
+        if position.size:
             own = [
                 _turned(solution.up_own[node]) @ z for solution, z in zip(self._solutions, sums, strict=True)
             ]
-            yield Reached(place, node, times, self._back(node, own))
+            yield Reached(position, node, times, self._back(node, own))
 
     def _down(self, node: Integers, sums: ByComponent) -> ByComponent:
         return [_turned(solution.up_sum[node]) @ z for solution, z in zip(self._solutions, sums, strict=True)]

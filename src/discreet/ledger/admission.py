@@ -46,50 +46,50 @@ def admit(
     <Rules: no policy>
     """
     sources = (source, *more)
-    found = find_policies(folders_of(*sources))
-    spared = _spared(found, request)
-    named = None if spared and ledger is None else ledger_of(sources, ledger, found)
+    policies = find_policies(folders_of(*sources))
+    spared = _spared(policies, request)
+    named = None if spared and ledger is None else ledger_of(sources, ledger, policies)
     if named is not None:
-        found = _joined(found, find_policies([named.parent, Path(os.path.realpath(named)).parent]))
-        spared = _spared(found, request)
-    binding = tuple(one for one in found if one not in spared)
-    refusals = [*_reserved(found, request), *_ledger_refusals(binding, request, named)]
+        policies = _joined(policies, find_policies([named.parent, Path(os.path.realpath(named)).parent]))
+        spared = _spared(policies, request)
+    binding = tuple(policy for policy in policies if policy not in spared)
+    refusals = [*_reserved(policies, request), *_ledger_refusals(binding, request, named)]
     if refusals:
         raise PolicyError(refusals)
-    return Rules(found, binding, named)
+    return Rules(policies, binding, named)
 
 
-def ledger_of(sources: Sequence[object], given: FilePath | None, found: tuple[Policy, ...]) -> Path | None:
+def ledger_of(sources: Sequence[object], given: FilePath | None, policies: tuple[Policy, ...]) -> Path | None:
     """Return the ledger of a run: the one given or of the environment, of a policy, or beside the inputs."""
-    prescribed = next((one.ledger_file for one in found if one.ledger_file is not None), None)
+    prescribed = next((policy.ledger_file for policy in policies if policy.ledger_file is not None), None)
     if given is None and prescribed is not None and not os.environ.get(VARIABLE):
         return ledger_in(prescribed)
     return find_ledger(given, *sources)
 
 
 def _joined(some: tuple[Policy, ...], more: tuple[Policy, ...]) -> tuple[Policy, ...]:
-    return tuple({one.file: one for one in (*some, *more)}.values())
+    return tuple({policy.file: policy for policy in (*some, *more)}.values())
 
 
-def _spared(found: tuple[Policy, ...], request: Request) -> list[Policy]:
+def _spared(policies: tuple[Policy, ...], request: Request) -> list[Policy]:
     """Return the policies that allow this user to publish without noise, which no ledger can enter."""
-    speaking = [one for one in found if request.no_noise and "no_noise" in one.may]
-    return [one for one in speaking if one.may["no_noise"].includes(current_user())]
+    speaking = [policy for policy in policies if request.no_noise and "no_noise" in policy.may]
+    return [policy for policy in speaking if policy.may["no_noise"].includes(current_user())]
 
 
-def _reserved(found: tuple[Policy, ...], request: Request) -> Iterator[Refusal]:
-    for one in found:
-        for name, who in one.may.items():
+def _reserved(policies: tuple[Policy, ...], request: Request) -> Iterator[Refusal]:
+    for policy in policies:
+        for name, who in policy.may.items():
             if getattr(request, name) and not who.includes(user := current_user()):
                 whom = f"only {who}" if who.names else "nobody"
-                yield one.refusal(f"may.{name}", f"{whom} may {PERMISSIONS[name]}; you are {user.name}")
+                yield policy.refusal(f"may.{name}", f"{whom} may {PERMISSIONS[name]}; you are {user.name}")
 
 
 def _ledger_refusals(binding: tuple[Policy, ...], request: Request, named: Path | None) -> Iterator[Refusal]:
-    for one in binding:
-        if named is None and one.ledger_required and request.entered:
+    for policy in binding:
+        if named is None and policy.ledger_required and request.entered:
             reason = f"a ledger must be named (--ledger, {VARIABLE}) or lie beside the input ({FILE})"
-            yield one.refusal("ledger.required", reason)
-        wanted = None if one.ledger_file is None else ledger_in(one.ledger_file)
+            yield policy.refusal("ledger.required", reason)
+        wanted = None if policy.ledger_file is None else ledger_in(policy.ledger_file)
         if named and wanted and os.path.realpath(named) != os.path.realpath(wanted):
-            yield one.refusal("ledger.file", f"the ledger must be {wanted}, not {named}")
+            yield policy.refusal("ledger.file", f"the ledger must be {wanted}, not {named}")

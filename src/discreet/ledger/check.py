@@ -23,7 +23,7 @@ from discreet.ledger.rules import rules_beside
 from discreet.questions import Option
 from discreet.rehearsal import NOT_PRIVATE
 
-RUNS = ("discreet measurements 1", "discreet safetab 1")
+_RUNS = ("discreet measurements 1", "discreet safetab 1")
 """The manifest formats of runs that spend budget."""
 
 
@@ -76,37 +76,39 @@ def check_ledger(
     no witness is kept elsewhere, the result cannot be told from a ledger that is really that old.
     """
     ledger, file = read_ledger(path), Path(os.path.realpath(path))
-    found = _Findings()
+    findings = _Findings()
     for total in ledger.totals:
         if more := ledger.over(total):
-            found.problems.append(f"the runs come to {more}, more than the total for one {total}")
+            findings.problems.append(f"the runs come to {more}, more than the total for one {total}")
     declared = {unit for total in ledger.totals for unit in total.units}
     for number, entry in enumerate(ledger.entries, start=1):
         label = f"run {number} ({entry.time})"
         if declared and entry.counted and entry.release.unit not in declared:
-            found.problems.append(
+            findings.problems.append(
                 f"{label} is about one {entry.release.unit}, for which no total is declared"
             )
         if not entry.counted:
-            found.remarks.append(f"{label} is a rehearsal, {NOT_PRIVATE}: its output must not be published")
+            findings.remarks.append(
+                f"{label} is a rehearsal, {NOT_PRIVATE}: its output must not be published"
+            )
         for level, query in entry.exact:
-            found.remarks.append(f"{label} holds {query!r} of {level} exact, which no rho covers")
+            findings.remarks.append(f"{label} holds {query!r} of {level} exact, which no rho covers")
         output = file.parent / entry.output
         if os.path.isdir(output):
-            _files(entry, output, f"{label}: ", entry.output, found)
+            _files(entry, output, f"{label}: ", entry.output, findings)
         else:
-            found.remarks.append(f"{label}: its output {entry.output} is no longer there")
+            findings.remarks.append(f"{label}: its output {entry.output} is no longer there")
     times = [str(record["time"]) for record in ledger.records if record.get("time")]
     if times != sorted(times):
-        found.remarks.append("the times of its entries go backwards: a clock was set back")
+        findings.remarks.append("the times of its entries go backwards: a clock was set back")
     if contents.unknown_contents(ledger, contents.read_secret(file)):
-        found.remarks.append(
+        findings.remarks.append(
             f"it remembers counts in which a person may have several records, but the key that it knows them "
             f"by, {contents.secret_file(file).name}, is missing or another: such counts without their column "
             f"{contents.COLUMN} will not be known again"
         )
     if witness is not None and not ledger.agrees(witness):
-        found.problems.append(
+        findings.problems.append(
             f"it does not continue from the witness {witness.strip()}: entries were removed or changed "
             "since then"
         )
@@ -114,28 +116,28 @@ def check_ledger(
         raise InputError(f"the public key is {key[:80]!r}; it must be 64 hexadecimal digits")
     if key is not None and ledger.key != key.strip().lower():
         what = f"signed with the key {ledger.key[:16]}" if ledger.key else "not signed"
-        found.problems.append(f"it is {what}, but the key {key.strip()[:16]} was asked for")
+        findings.problems.append(f"it is {what}, but the key {key.strip()[:16]} was asked for")
     elif key is not None and len(ledger.keys) > 1:
-        earlier = ", ".join(one[:16] for one in ledger.keys[:-1])
-        found.remarks.append(
+        earlier = ", ".join(old[:16] for old in ledger.keys[:-1])
+        findings.remarks.append(
             f"its key was handed over by an earlier one ({earlier}): whoever has that could have rewritten "
             "what came before"
         )
-    found.problems += [f"refused {refusal}" for refusal in rules_beside(file).about(ledger)]
+    findings.problems += [f"refused {refusal}" for refusal in rules_beside(file).about(ledger)]
     own = [Path(os.path.realpath(file.parent / entry.output)) for entry in ledger.entries]
-    given = _outputs(outputs, found)
+    given = _outputs(outputs, findings)
     for output in dict.fromkeys([*outputs_of(ledger, file), *given]):
         if wrong := contradiction(ledger, output):
-            found.problems.append(wrong)
+            findings.problems.append(wrong)
     for output, shown in given.items():
         if output not in own:
-            _given(ledger, output, shown, found)
-    seen = witness is not None or any(one.witness for one in rules_beside(file).binding)
+            _given(ledger, output, shown, findings)
+    seen = witness is not None or any(policy.witness for policy in rules_beside(file).binding)
     return LedgerCheck(
         ledger,
-        tuple(found.problems),
-        tuple(found.remarks),
-        found.files,
+        tuple(findings.problems),
+        tuple(findings.remarks),
+        findings.files,
         () if seen else (_without_witness(ledger),),
     )
 
@@ -154,23 +156,23 @@ def _without_witness(ledger: Ledger) -> str:
     return f"{done}: {how}, and no witness was given (`discreet ledger witness`)"
 
 
-def _files(entry: Entry, output: Path, label: str, shown: str, found: _Findings) -> None:
+def _files(entry: Entry, output: Path, label: str, shown: str, findings: _Findings) -> None:
     """Compare the files of an output with the hashes in the ledger."""
     for name, digest in entry.files.items():
         try:
             if not stat.S_ISREG(os.stat(output / name).st_mode):
-                found.problems.append(f"{label}{name} of {shown} is not a regular file")
+                findings.problems.append(f"{label}{name} of {shown} is not a regular file")
             elif recorded_hash(output / name) == digest:
-                found.files += 1
+                findings.files += 1
             else:
-                found.problems.append(f"{label}{name} of {shown} was changed since it was written")
+                findings.problems.append(f"{label}{name} of {shown} was changed since it was written")
         except FileNotFoundError:
-            found.problems.append(f"{label}{name} of {shown} is missing")
+            findings.problems.append(f"{label}{name} of {shown} is missing")
         except OSError as error:
-            found.problems.append(f"{label}{name} of {shown} cannot be read: {error.strerror}")
+            findings.problems.append(f"{label}{name} of {shown} cannot be read: {error.strerror}")
 
 
-def _outputs(given: Sequence[FilePath], found: _Findings) -> dict[Path, str]:
+def _outputs(given: Sequence[FilePath], findings: _Findings) -> dict[Path, str]:
     """Return the outputs that were given, directly or by their parent directory, with a name for each."""
     named: dict[Path, str] = {}
     for name in given:
@@ -187,7 +189,7 @@ def _outputs(given: Sequence[FilePath], found: _Findings) -> dict[Path, str]:
         inside = [item for item in inside if item.is_dir() and _is_output(item)]
         named |= {item: str(Path(name) / item.name) for item in inside}
         if not inside:
-            found.problems.append(f"{name} holds no output of a run")
+            findings.problems.append(f"{name} holds no output of a run")
     return named
 
 
@@ -196,7 +198,7 @@ def _is_output(folder: Path) -> bool:
     return any(any(folder.glob(f"{stem}*")) for stem in (*MANIFESTS, "measurements"))
 
 
-def _given(ledger: Ledger, output: Path, shown: str, found: _Findings) -> None:
+def _given(ledger: Ledger, output: Path, shown: str, findings: _Findings) -> None:
     """Check an output that is not where its run wrote it: a copy, or one the ledger lacks."""
     said, manifest = read_receipt(output), read_manifest(output)
     kind = manifest.get("format") if manifest else None
@@ -209,29 +211,33 @@ def _given(ledger: Ledger, output: Path, shown: str, found: _Findings) -> None:
         (0, None),
     )
     if entry is not None and manifest is not None and "step" in manifest:
-        found.remarks.append(f"{shown} was made from the output of run {number}; its files are not recorded")
+        findings.remarks.append(
+            f"{shown} was made from the output of run {number}; its files are not recorded"
+        )
     elif entry is not None:
-        _files(entry, output, f"run {number} ({entry.time}): ", shown, found)
+        _files(entry, output, f"run {number} ({entry.time}): ", shown, findings)
         more = sorted({item.name for item in output.iterdir()} - set(entry.files))
         if more:
-            found.remarks.append(f"{shown} also holds {', '.join(more)}, which run {number} did not write")
+            findings.remarks.append(f"{shown} also holds {', '.join(more)}, which run {number} did not write")
     elif said is not None and said["ledger"] != ledger.id:
-        found.problems.append(f"{shown} comes from a run of another ledger, {str(said['ledger'])[:12]}")
+        findings.problems.append(f"{shown} comes from a run of another ledger, {str(said['ledger'])[:12]}")
     elif said is not None:
         pass  # a run that this ledger lacks: `contradiction` has reported it
     elif manifest is None:
-        found.problems.append(f"{shown} has no readable manifest, so its run is unknown")
+        findings.problems.append(f"{shown} has no readable manifest, so its run is unknown")
     elif kind == contents.FORMAT:
         most = manifest.get("at_most", 1)
         several = "" if most == 1 else f", of at most {most} records of one person"
-        found.remarks.append(
+        findings.remarks.append(
             f"{shown} holds exact counts{several}, which are confidential and cost nothing yet"
         )
     elif str(kind).startswith("discreet estimates"):
-        found.remarks.append(f"{shown} holds estimates, which spend nothing; its files are not recorded")
+        findings.remarks.append(f"{shown} holds estimates, which spend nothing; its files are not recorded")
     elif NOT_PRIVATE in str(manifest.get("warning", "")):
-        found.remarks.append(f"{shown} comes from a rehearsal, {NOT_PRIVATE}: it must not be published")
-    elif kind in RUNS:
-        found.problems.append(f"{shown} comes from a run that the ledger lacks: it was made without a ledger")
+        findings.remarks.append(f"{shown} comes from a rehearsal, {NOT_PRIVATE}: it must not be published")
+    elif kind in _RUNS:
+        findings.problems.append(
+            f"{shown} comes from a run that the ledger lacks: it was made without a ledger"
+        )
     else:
-        found.problems.append(f"{shown} is not the output of a run")
+        findings.problems.append(f"{shown} is not the output of a run")

@@ -61,7 +61,7 @@ def ledger_release(
     if not known or unit is None:
         unit = _only({entry.release.unit for entry in ledger.entries if entry.counted}, "unit", path)
     units = list(dict.fromkeys(unit.split("+")))
-    if missing := [repr(one) for one in units if one not in known]:
+    if missing := [repr(text) for text in units if text not in known]:
         raise InputError(
             f"the ledger {path} has no run about the unit {' or '.join(missing)}; its runs are about "
             f"{', '.join(sorted(known))}. What they cost together, `discreet ledger show {path}` says"
@@ -126,8 +126,8 @@ def left_out(ledger: Ledger, unit: str) -> tuple[tuple[str, int], ...]:
     ()
     """
     charged_to = set(unit.split("+"))
-    others = (one.release for one in ledger.entries if one.counted)
-    about = [one.unit for one in others if charged_to.isdisjoint(charged_units(one))]
+    others = (entry.release for entry in ledger.entries if entry.counted)
+    about = [release.unit for release in others if charged_to.isdisjoint(charged_units(release))]
     return tuple(Counter(about).items())
 
 
@@ -150,8 +150,8 @@ def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Exa
     0.0
     """
     delta = read_delta(delta, zero=True)
-    known = {*ledger.units, *(one for total in ledger.totals for one in total.units)}
-    if ledger.units and (missing := [repr(one) for one in unit.split("+") if one not in known]):
+    known = {*ledger.units, *(one_unit for total in ledger.totals for one_unit in total.units)}
+    if ledger.units and (missing := [repr(part) for part in unit.split("+") if part not in known]):
         raise InputError(
             f"the ledger has no run and no total about the unit {' or '.join(missing)}; it knows "
             f"{', '.join(sorted(known))}"
@@ -160,7 +160,7 @@ def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Exa
     failing = _failing(entries, neighbours)
     epsilon, kind = _epsilon(entries, neighbours, delta, failing)
     # counted as they are about: the charges of a person are about the person
-    by_household = sum(counts_people(one.release) for one in ledger.runs(unit)) * (
+    by_household = sum(counts_people(run.release) for run in ledger.runs(unit)) * (
         "person" in unit.split("+")
     )
     left = left_out(ledger, unit)
@@ -170,11 +170,11 @@ def ledger_cost(ledger: Ledger, *, unit: str, neighbours: Neighbours, delta: Exa
 
 def _scope(ledger: Ledger, unit: str, neighbours: Neighbours) -> Scope:
     """The runs that a sum is about, of all that count."""
-    counted = [(str(number), one) for number, one in enumerate(ledger.entries, start=1) if one.counted]
-    charged_runs = {one.id for one in ledger.runs(unit)}
+    counted = [(str(number), entry) for number, entry in enumerate(ledger.entries, start=1) if entry.counted]
+    charged_runs = {run.id for run in ledger.runs(unit)}
     runs = Extent.of(
         "run",
-        taken=(number for number, one in counted if one.id in charged_runs),
+        taken=(number for number, entry in counted if entry.id in charged_runs),
         every=(number for number, _ in counted),
     )
     return Scope.whole("the ledger", unit=unit, neighbours=neighbours).with_part(runs)
@@ -227,18 +227,22 @@ def ledger_costs(
     units = [*ledger.units, *(["+".join(ledger.units)] if len(ledger.units) > 1 else [])]
     read = read_delta(delta, zero=True)
     asked = [(unit, _relation(ledger.runs(unit), unit), read) for unit in units]
-    stated = {(one.unit, one.neighbours, one.delta): one for one in ledger.totals if one.delta is not None}
-    found: dict[tuple[str, Neighbours, Fraction], Cost] = {}
+    stated = {
+        (total.unit, total.neighbours, total.delta): total
+        for total in ledger.totals
+        if total.delta is not None
+    }
+    costs: dict[tuple[str, Neighbours, Fraction], Cost] = {}
     failed: dict[str, str] = {}
     for unit, neighbours, at in dict.fromkeys([*asked, *stated]):
         try:
-            found[unit, neighbours, at] = ledger_cost(ledger, unit=unit, neighbours=neighbours, delta=at)
+            costs[unit, neighbours, at] = ledger_cost(ledger, unit=unit, neighbours=neighbours, delta=at)
         except DiscreetError as error:
             failed.setdefault(unit, str(error))
     return LedgerCosts(
         ledger,
-        tuple(found[key] for key in asked if key in found),
-        tuple((total, found[key]) for key, total in stated.items() if key in found),
+        tuple(costs[key] for key in asked if key in costs),
+        tuple((total, costs[key]) for key, total in stated.items() if key in costs),
         tuple(failed.items()),
     )
 
@@ -248,8 +252,8 @@ def _relation(entries: Sequence[Entry], unit: str) -> Neighbours:
 
     Runs about the unit itself decide; others, that are charged to it too, only where there are none.
     """
-    own = [one for one in entries if one.release.unit in unit.split("+")] or entries
-    return "bounded" if any(one.release.neighbours == "bounded" for one in own) else "unbounded"
+    own = [entry for entry in entries if entry.release.unit in unit.split("+")] or entries
+    return "bounded" if any(entry.release.neighbours == "bounded" for entry in own) else "unbounded"
 
 
 def exceeds(total: Total, entries: Sequence[Entry]) -> str:

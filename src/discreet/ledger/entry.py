@@ -111,7 +111,7 @@ class Entry(Summarised):
             at_most=whole(data.get("at_most", 1), name=f"at_most of entry {data['id']}"),
             delta=_delta(data.get("delta", "0"), data["id"]),
             rehearsal=data["rehearsal"],
-            inputs=tuple({**one, "sha256": plain_text(one["sha256"])} for one in data["inputs"]),
+            inputs=tuple({**file, "sha256": plain_text(file["sha256"])} for file in data["inputs"]),
             exact=tuple((plain_text(level), plain_text(query)) for level, query in data["exact"]),
             files={plain_text(name): plain_text(digest) for name, digest in data["files"].items()},
             salt=plain_text(data.get("salt", "")),

@@ -14,7 +14,7 @@ from pathlib import Path
 from discreet.budget.text_files import STANDARD_INPUT
 from discreet.tables import file_of
 
-DEEPEST = 3
+_DEEPEST = 3
 """How deep links are looked for within a folder of records."""
 
 
@@ -28,21 +28,21 @@ def folders_of(*sources: object) -> tuple[Path, ...]:
     PosixPath('no-such-folder')
     """
     kept: dict[Path, Path] = {}
-    for folder in [one for source in sources for one in _folders(source)]:
+    for folder in [path for source in sources for path in _folders(source)]:
         kept.setdefault(Path(os.path.realpath(folder)), folder)
     return tuple(kept.values())
 
 
 def _folders(source: object) -> list[Path]:
     named = file_of(source)
-    found = [named if named.is_dir() else named.parent]
+    folders = [named if named.is_dir() else named.parent]
     if isinstance(source, str | os.PathLike) and os.fspath(source) in STANDARD_INPUT:
-        found += [real.parent for real in [Path(os.path.realpath("/dev/stdin"))] if real.is_file()]
+        folders += [real.parent for real in [Path(os.path.realpath("/dev/stdin"))] if real.is_file()]
     else:
-        found.append(_real(named))
+        folders.append(_real(named))
         if named.is_dir():
-            found += _linked(named, DEEPEST)
-    return found
+            folders += _linked(named, _DEEPEST)
+    return folders
 
 
 def _real(path: Path) -> Path:
@@ -67,8 +67,8 @@ def with_parents(folders: tuple[Path, ...]) -> tuple[Path, ...]:
     >>> with_parents((Path("/no/such"),))
     (PosixPath('/no/such'), PosixPath('/no'), PosixPath('/'))
     """
-    found: dict[Path, None] = {}
+    every: dict[Path, None] = {}
     for folder in folders:
         for name in (Path(os.path.abspath(folder)), Path(os.path.realpath(folder))):
-            found |= dict.fromkeys([name, *name.parents])
-    return tuple(found)
+            every |= dict.fromkeys([name, *name.parents])
+    return tuple(every)

@@ -99,26 +99,26 @@ class Ledger(Summarised):
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
         """The runs, rehearsals included."""
-        return tuple(Entry.from_document(one) for one in self.records if one["kind"] == "run")
+        return tuple(Entry.from_document(record) for record in self.records if record["kind"] == "run")
 
     @cached_property
     def totals(self) -> tuple[Total, ...]:
         """The totals that hold now: of several for the same unit the latest."""
-        found = {}
-        for one in self.records:
-            if one["kind"] == "total":
+        totals = {}
+        for record in self.records:
+            if record["kind"] == "total":
                 names = ("rho", "epsilon", "delta", "unit", "neighbours")
-                total = Total(**{name: one[name] for name in names if name in one})
-                found[total.key] = total
-        return tuple(found.values())
+                total = Total(**{name: record[name] for name in names if name in record})
+                totals[total.key] = total
+        return tuple(totals.values())
 
     @cached_property
     def heads(self) -> tuple[str, ...]:
         """The head after no entry, after the first, and so on."""
-        found = [_sha256(UNSEALED, self.id)]
-        for one in self.records:
-            found.append(_sha256(found[-1], _canonical(one)))
-        return tuple(found)
+        heads = [_sha256(UNSEALED, self.id)]
+        for record in self.records:
+            heads.append(_sha256(heads[-1], _canonical(record)))
+        return tuple(heads)
 
     @property
     def head(self) -> str:
@@ -133,29 +133,29 @@ class Ledger(Summarised):
         `tabulate` has looked at the records, so its word replaces what was known. A run only takes a number
         over, so of several the largest holds.
         """
-        found: dict[str, int] = {}
-        for one in self.records:
-            if one["kind"] == "counts":
-                content, *_ = (plain_text(one[name]) for name in ("content", "time", "release"))
-                found[content] = whole(one["at_most"], name="at_most of counts")
-            elif one["kind"] == "run":
-                most = whole(one.get("at_most", 1), name="at_most of a run")
+        at_most: dict[str, int] = {}
+        for record in self.records:
+            if record["kind"] == "counts":
+                content, *_ = (plain_text(record[name]) for name in ("content", "time", "release"))
+                at_most[content] = whole(record["at_most"], name="at_most of counts")
+            elif record["kind"] == "run":
+                most = whole(record.get("at_most", 1), name="at_most of a run")
                 for content in (
-                    plain_text(given["content"]) for given in one["inputs"] if "content" in given
+                    plain_text(given["content"]) for given in record["inputs"] if "content" in given
                 ):
-                    found[content] = max(found.get(content, 1), most)
-        return found
+                    at_most[content] = max(at_most.get(content, 1), most)
+        return at_most
 
     @property
     def noted_counts(self) -> list[JsonDict]:
         """What `tabulate` noted: when, of which release, and how many records of a person the counts hold."""
-        noted = (one for one in self.records if one["kind"] == "counts")
-        return [{name: one[name] for name in ("time", "release", "at_most")} for one in noted]
+        noted = (record for record in self.records if record["kind"] == "counts")
+        return [{name: counts[name] for name in ("time", "release", "at_most")} for counts in noted]
 
     @property
     def keys(self) -> tuple[str, ...]:
         """The public keys that entries were signed with, one after the other, in hexadecimal digits."""
-        return tuple(str(one["public"]) for one in self.records if one["kind"] == "key")
+        return tuple(str(record["public"]) for record in self.records if record["kind"] == "key")
 
     @property
     def key(self) -> str | None:
@@ -189,23 +189,27 @@ class Ledger(Summarised):
         """Whom the runs that count are charged to, each unit once: those they are about come first."""
         counted = [entry.release for entry in self.entries if entry.counted]
         about = [release.unit for release in counted]
-        return tuple(dict.fromkeys([*about, *(unit for one in counted for unit in charged_units(one))]))
+        return tuple(
+            dict.fromkeys([*about, *(unit for release in counted for unit in charged_units(release))])
+        )
 
     def runs(self, unit: str) -> tuple[Entry, ...]:
         """The runs that count and are charged to a unit, or to one of several joined by `+`."""
         units = set(unit.split("+"))
         return tuple(
-            one for one in self.entries if one.counted and not units.isdisjoint(charged_units(one.release))
+            entry
+            for entry in self.entries
+            if entry.counted and not units.isdisjoint(charged_units(entry.release))
         )
 
     def charges(self, unit: str, neighbours: Neighbours, *more: Entry) -> tuple[Entry, ...]:
         """The runs that count, and `more`, as one record of a unit is charged for them."""
-        found = (charged(one, unit, neighbours) for one in (*self.runs(unit), *more))
-        return tuple(one for one in found if one is not None)
+        charges = (charged(entry, unit, neighbours) for entry in (*self.runs(unit), *more))
+        return tuple(charge for charge in charges if charge is not None)
 
     def spent(self, unit: str, neighbours: Neighbours) -> Fraction:
         """Return the sum of rho over the runs charged to this unit, under the given neighbours."""
-        return sum((one.rho_for(neighbours) for one in self.charges(unit, neighbours)), Fraction(0))
+        return sum((charge.rho_for(neighbours) for charge in self.charges(unit, neighbours)), Fraction(0))
 
     def spent_epsilon(self, unit: str, neighbours: Neighbours) -> Fraction | None:
         """Return the sum of the epsilons of pure privacy; None if a run has noise that gives none."""
@@ -229,7 +233,7 @@ class Ledger(Summarised):
         if total.rho is not None:
             used = self.spent(total.unit, total.neighbours)
             charges = self.charges(total.unit, total.neighbours)
-            if failing := sum((one.delta for one in charges), Fraction(0)):
+            if failing := sum((charge.delta for charge in charges), Fraction(0)):
                 return f"rho {used} but for an event of probability {numbers.bound(failing, digits=4)}"
             return f"rho {used}" if used > total.rho else ""
         return self._exceeds(total, self.charges(total.unit, total.neighbours))
@@ -262,8 +266,9 @@ class Ledger(Summarised):
         release = entry.release
         if self.totals and not any(release.unit in total.units for total in self.totals):
             raise InputError(
-                f"{where} declares totals for {', '.join(one.unit for one in self.totals)}, but none for "
-                f"{release.unit}, which release {release.name!r} is about; declare one, or use another ledger"
+                f"{where} declares totals for {', '.join(stated.unit for stated in self.totals)}, but none "
+                f"for {release.unit}, which release {release.name!r} is about; declare one, or use another "
+                "ledger"
             )
         for total in self.totals:
             if wrong := self.shortfall(total, entry, where=where):
@@ -273,13 +278,13 @@ class Ledger(Summarised):
         """Raise if a run would release an input again that was released before; a rehearsal may."""
         if not entry.counted:
             return
-        for number, one in enumerate(self.entries, start=1):
-            if one.counted and not _confidential(one).isdisjoint(_confidential(entry)):
+        for number, earlier in enumerate(self.entries, start=1):
+            if earlier.counted and not _confidential(earlier).isdisjoint(_confidential(entry)):
                 raise InputError(
-                    f"this input was released before, in run {number} of {where} ({one.time}, "
-                    f"{one.command} {one.release.name}). Releasing it again spends again, and readers can "
-                    "average the noise away. If you mean to, give --spend-again (spend_again=True); nothing "
-                    "was measured and nothing spent"
+                    f"this input was released before, in run {number} of {where} ({earlier.time}, "
+                    f"{earlier.command} {earlier.release.name}). Releasing it again spends again, "
+                    "and readers can average the noise away. If you mean to, give --spend-again "
+                    "(spend_again=True); nothing was measured and nothing spent"
                 )
 
     def shortfall(self, total: Total, entry: Entry, *, where: str) -> str:
@@ -292,9 +297,9 @@ class Ledger(Summarised):
         if mine is None:
             return ""
         if total.rho is None:
-            found = self._exceeds(total, self.charges(total.unit, total.neighbours, entry))
-            come = f"with this run all runs of {where} on {about} would come to {found}"
-            return f"{come}, more than its total of {total.limit}" if found else ""
+            excess = self._exceeds(total, self.charges(total.unit, total.neighbours, entry))
+            come = f"with this run all runs of {where} on {about} would come to {excess}"
+            return f"{come}, more than its total of {total.limit}" if excess else ""
         if entry.delta:
             failing = numbers.bound(entry.delta, digits=4)
             return (
@@ -328,8 +333,8 @@ class Ledger(Summarised):
             raise InputError(
                 "delta of the total is below 1e-300, the smallest that is supported; for pure privacy it is 0"
             )
-        found = self.over(total)
-        if found:
+        excess = self.over(total)
+        if excess:
             if total.delta:
                 from discreet.ledger.composition import ledger_cost
 
@@ -337,10 +342,10 @@ class Ledger(Summarised):
                 if math.isfinite(cost.epsilon):  # else no epsilon can be stated at that delta
                     is_bound = cost.kind is AnswerKind.BOUND  # then it is rounded up, and stays one
                     spent = numbers.bound(Fraction(cost.epsilon)) if is_bound else numbers.brief(cost.epsilon)
-                    found = f"epsilon {spent} ({cost.kind.label}) at delta {short_delta(total.delta)}"
+                    excess = f"epsilon {spent} ({cost.kind.label}) at delta {short_delta(total.delta)}"
             raise InputError(
-                f"the runs have spent {found} on one {total.unit} ({total.neighbours} neighbours), more than "
-                f"a total of {total.limit}; the ledger was not changed"
+                f"the runs have spent {excess} on one {total.unit} ({total.neighbours} neighbours), more "
+                f"than a total of {total.limit}; the ledger was not changed"
             )
         why = line(reason, name="reason", field=("reason",))
         return self._with({"kind": "total", "time": now(), "reason": why} | total.document(), key)
@@ -456,16 +461,16 @@ class Ledger(Summarised):
 
 
 def _read(kind: type[Ledger], data: JsonObject) -> Ledger:
-    records = tuple(dict(one) for one in data["entries"])
-    for one in records:
-        if one["kind"] not in ("run", "counts", "total", "key", "format"):
-            text = f"an entry is of the kind {str(one['kind'])[:50]!r}, which this version does not know"
+    records = tuple(dict(record) for record in data["entries"])
+    for entry in records:
+        if entry["kind"] not in ("run", "counts", "total", "key", "format"):
+            text = f"an entry is of the kind {str(entry['kind'])[:50]!r}, which this version does not know"
             raise InputError(text)
     if not re.fullmatch("[0-9a-f]{32}", data["ledger"]):  # its directories are named after it
         raise InputError(f"its name is {str(data['ledger'])[:50]!r}, which no ledger would have")
     ledger = kind(data["ledger"], records, pending=data["pending"] is not None, format=data["format"])
     _check_head(ledger.head, data)
-    if ledger.format == UNSEALED and any("sealed" in one for one in records):
+    if ledger.format == UNSEALED and any("sealed" in record for record in records):
         raise InputError(f"it was of the format {FORMAT!r}, whose head is signed, and says that it is older")
     if ledger.pending and (
         data["pending"] != _sha256("pending", ledger.head) or records[-1]["kind"] != "run"
@@ -507,31 +512,31 @@ def _check_head(head: str, data: JsonObject) -> None:
 def _verify(ledger: Ledger) -> None:
     """Raise unless every entry after a key is signed with it."""
     key = None
-    for number, one in enumerate(ledger.records):
-        if one["kind"] == "key" and key is None:
-            key = str(one["public"])
+    for number, record in enumerate(ledger.records):
+        if record["kind"] == "key" and key is None:
+            key = str(record["public"])
         if key is not None:
             from discreet.ledger.signing import verified
 
-            bare = {name: value for name, value in one.items() if name != "signature"}
+            bare = {name: value for name, value in record.items() if name != "signature"}
             if not verified(
-                key, str(one.get("signature", "")), _sha256(ledger.heads[number], _canonical(bare))
+                key, str(record.get("signature", "")), _sha256(ledger.heads[number], _canonical(bare))
             ):
                 raise InputError(f"entry {number + 1} is not signed with the key of the ledger, {key[:16]}")
-        if one["kind"] == "key":
-            key = str(one["public"])
+        if record["kind"] == "key":
+            key = str(record["public"])
 
 
 def sum_epsilon(entries: Sequence[Entry], neighbours: Neighbours) -> Fraction | None:
     """Return the epsilon of pure privacy of runs together; None if one has noise that gives none."""
-    costs = [None if one.delta else spent_epsilon(one.release, neighbours) for one in entries]
-    found = [one for one in costs if one is not None]
-    return sum(found, Fraction(0)) if len(found) == len(costs) else None
+    costs = [None if entry.delta else spent_epsilon(entry.release, neighbours) for entry in entries]
+    known = [cost for cost in costs if cost is not None]
+    return sum(known, Fraction(0)) if len(known) == len(costs) else None
 
 
 def _confidential(entry: Entry) -> set[str]:
     """Return the hashes of the confidential inputs of a run."""
-    return {one["sha256"] for one in entry.inputs if one.get("role") in CONFIDENTIAL}
+    return {file["sha256"] for file in entry.inputs if file.get("role") in CONFIDENTIAL}
 
 
 def _canonical(data: object) -> str:

@@ -52,14 +52,14 @@ def find_ledger(given: FilePath | None, *sources: object) -> Path | None:
     if named:
         return ledger_in(named)
     beside = [folder / FILE for folder in folders_of(*sources)]
-    found = [file for file in beside if file.exists() or file.is_symlink()]
-    if len({os.path.realpath(file) for file in found}) > 1:
+    files = [file for file in beside if file.exists() or file.is_symlink()]
+    if len({os.path.realpath(file) for file in files}) > 1:
         why = "is reached by a link, and lies" if len(sources) == 1 else "has several files, which lie"
         raise InputError(
-            f"the input {why} beside two ledgers, {' and '.join(map(str, found))}: "
+            f"the input {why} beside two ledgers, {' and '.join(map(str, files))}: "
             "name the one that its people belong to (--ledger)"
         )
-    return found[0] if found else None
+    return files[0] if files else None
 
 
 def ledger_in(path: FilePath) -> Path:
@@ -97,8 +97,8 @@ def standing(ledger: Ledger, folder: Path) -> Ledger:
     if its output is there, whatever stands beside it under the name of its directory; and in a signed ledger
     whose head is not signed, where anybody may have written that it is pending.
     """
-    place = None if ledger.key and not ledger.sealed else ledger.staging(folder)
-    if place is None or not is_own(place) or ledger.entries[-1].made(folder / ledger.entries[-1].output):
+    staging = None if ledger.key and not ledger.sealed else ledger.staging(folder)
+    if staging is None or not is_own(staging) or ledger.entries[-1].made(folder / ledger.entries[-1].output):
         return ledger.settled()
     return replace(ledger.settled(), records=ledger.records[:-1])
 
@@ -267,7 +267,9 @@ def _changed(
     """
     with _changing(path) as (file, before):
         rules = rules_beside(file)
-        if wrong := [one for one in rules.about(before, started=False) if one.rule == "ledger.witness"]:
+        if wrong := [
+            excess for excess in rules.about(before, started=False) if excess.rule == "ledger.witness"
+        ]:
             raise PolicyError(wrong)
         after = change(before)
         if after is not before:

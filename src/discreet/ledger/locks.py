@@ -20,10 +20,10 @@ from types import ModuleType
 from discreet.errors import InputError
 
 
-def is_own(place: Path) -> bool:
+def is_own(folder: Path) -> bool:
     """Whether this is a staging directory, and not a link to something else."""
     try:
-        return stat.S_ISDIR(os.lstat(place).st_mode)
+        return stat.S_ISDIR(os.lstat(folder).st_mode)
     except (FileNotFoundError, NotADirectoryError):
         return False
 

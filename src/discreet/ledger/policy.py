@@ -36,7 +36,7 @@ FORMAT = "discreet policy 1"
 VARIABLE = "DISCREET_POLICY"
 """The environment variable that may name one more policy."""
 
-KEY_VARIABLE = "DISCREET_POLICY_KEY"
+_KEY_VARIABLE = "DISCREET_POLICY_KEY"
 """The environment variable that may hold the public key that policies must be signed with."""
 
 MACHINE = Path("/etc/discreet")
@@ -104,7 +104,7 @@ def current_user() -> User:
     except ImportError:  # Windows: the name of the account; its groups are not asked for
         return User(os.getlogin())
     groups = dict.fromkeys([os.getgid(), *os.getgroups()])
-    return User(_named(pwd.getpwuid, os.getuid()), tuple(_named(grp.getgrgid, one) for one in groups))
+    return User(_named(pwd.getpwuid, os.getuid()), tuple(_named(grp.getgrgid, group) for group in groups))
 
 
 def _named(read: Callable[[int], Sequence[object]], number: int) -> str:
@@ -169,15 +169,15 @@ class Policy(Summarised):
         >>> policy.ledger_required
         True
         """
-        place = Path(os.path.realpath(file))
+        path = Path(os.path.realpath(file))
         data = parse_toml(text, str(file))
         try:
-            return _read(data, place)
+            return _read(data, path)
         except FieldError as error:
             raise located(error, text, data, str(file)) from None
 
 
-def _read(data: object, place: Path) -> Policy:
+def _read(data: object, path: Path) -> Policy:
     table = a_table(data, "the policy", _KEYS, needed=("format",))
     if table["format"] != FORMAT:
         raise FieldError(f'format is {shown(table["format"])}; it must be "{FORMAT}"', field=("format",))
@@ -193,14 +193,14 @@ def _read(data: object, place: Path) -> Policy:
                 field=("required",),
             )
         paths = {
-            name: Path(os.path.abspath(place.parent / line(ledger[name], name=name, field=(name,))))
+            name: Path(os.path.abspath(path.parent / line(ledger[name], name=name, field=(name,))))
             for name in ("file", "witness")
             if name in ledger
         }
         keys = _public_keys(ledger["public_key"]) if "public_key" in ledger else ()
     title = line(table["title"], name="title", field=("title",)) if "title" in table else ""
     return Policy(
-        file=place,
+        file=path,
         title=title,
         ledger_required=required,
         ledger_file=paths.get("file"),
@@ -214,17 +214,17 @@ def _read(data: object, place: Path) -> Policy:
 
 def _limits(data: object, rule: str) -> tuple[Total, ...]:
     """Read limits, each a table as a total of a ledger is."""
-    found = []
-    for number, one in enumerate(a_list(data, rule, f"tables, each [[{rule}]]")):
+    limits = []
+    for number, table in enumerate(a_list(data, rule, f"tables, each [[{rule}]]")):
         with inside(rule, number):
             names = ("unit", "neighbours", "rho", "epsilon", "delta")
-            limit = Total(**a_table(one, rule, names, needed=("unit", "neighbours")))
+            limit = Total(**a_table(table, rule, names, needed=("unit", "neighbours")))
             if limit.delta and limit.delta < SMALLEST:
                 raise FieldError("delta is below 1e-300; for pure privacy it is 0", field=("delta",))
             if rule == "largest_run" and len(limit.units) > 1:
                 raise FieldError("a run is about one unit, so is its limit", field=("unit",))
-            found.append(limit)
-    return tuple(found)
+            limits.append(limit)
+    return tuple(limits)
 
 
 def _public_keys(value: object) -> tuple[str, ...]:
@@ -244,20 +244,20 @@ def _is_key(text: str) -> bool:
 
 
 def _permissions(data: object) -> dict[str, Permission]:
-    found = {}
+    permissions = {}
     with inside("may"):
         for name, who in a_table(data, "may", tuple(PERMISSIONS)).items():
             if who in ("anyone", "never"):
-                found[name] = Permission(None if who == "anyone" else ())
+                permissions[name] = Permission(None if who == "anyone" else ())
                 continue
             if not isinstance(who, list):
                 raise FieldError(
                     f'{name} is {shown(who)}; it must be "anyone", "never", or a list of users and @groups',
                     field=(name,),
                 )
-            names = (line(one, name=f"{name} names", field=(name, at)) for at, one in enumerate(who))
-            found[name] = Permission(tuple(names))
-    return found
+            names = (line(user, name=f"{name} names", field=(name, at)) for at, user in enumerate(who))
+            permissions[name] = Permission(tuple(names))
+    return permissions
 
 
 # -- files and signatures ------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ def read_policy(path: FilePath, *, keys: Iterable[str] | None = None) -> Policy:
         what = "is not signed" if signer is None else f"is signed with the key {signer[:16]}"
         raise InputError(
             f"the policy {path} {what}; here policies must be signed with the key {wrong[0][:16]} "
-            f"({KEY_VARIABLE}, or {MACHINE / 'policy-key.pub'})"
+            f"({_KEY_VARIABLE}, or {MACHINE / 'policy-key.pub'})"
         )
     return replace(policy, signed_by=signer, pinned=bool(needed))
 
@@ -294,18 +294,18 @@ def check_owner(path: Path) -> None:
     except ImportError:
         raise InputError(
             f"who wrote the policy {path} cannot be told on this system, where files have no owners: it must "
-            f"be signed with the key of policies ({KEY_VARIABLE})"
+            f"be signed with the key of policies ({_KEY_VARIABLE})"
         ) from None
     try:
         above = os.stat(path.parent).st_uid
-        owners = [found(path).st_uid for found in (os.lstat, os.stat)]  # of a link, and of what it leads to
+        owners = [status(path).st_uid for status in (os.lstat, os.stat)]  # of a link, and of what it leads to
     except OSError as error:
         raise InputError(f"the policy {path} cannot be read: {error.strerror}") from None
     if strangers := [owner for owner in owners if owner not in (0, os.getuid(), above)]:
         raise InputError(
             f"the policy {path} belongs to {_named(pwd.getpwuid, strangers[0])}, who may be a stranger: it "
             "must belong to you, to root or to the owner of its directory, or be signed with the key of "
-            f"policies ({KEY_VARIABLE})"
+            f"policies ({_KEY_VARIABLE})"
         )
 
 
@@ -315,15 +315,15 @@ def pinned_keys() -> tuple[str, ...]:
     >>> len(pinned_keys()) <= 2
     True
     """
-    given, file = [(os.environ.get(KEY_VARIABLE, ""), KEY_VARIABLE)], MACHINE / "policy-key.pub"
+    given, file = [(os.environ.get(_KEY_VARIABLE, ""), _KEY_VARIABLE)], MACHINE / "policy-key.pub"
     if os.path.lexists(file):
         given.append((_text(file, "key of policies"), str(file)))
-    found = []
+    keys = []
     for text, where in given:
         if text and not _is_key(text.strip()):
             raise InputError(f"{where} is not a public key, 64 hexadecimal digits")
-        found += [text.strip().lower()] if text else []
-    return tuple(dict.fromkeys(found))
+        keys += [text.strip().lower()] if text else []
+    return tuple(dict.fromkeys(keys))
 
 
 def signature_file(path: FilePath) -> Path:
@@ -332,8 +332,8 @@ def signature_file(path: FilePath) -> Path:
     >>> signature_file("no-such-folder/discreet-policy.toml").name
     'discreet-policy.toml.sig'
     """
-    place = Path(os.path.realpath(path))
-    return place.with_name(f"{place.name}.sig")
+    target = Path(os.path.realpath(path))
+    return target.with_name(f"{target.name}.sig")
 
 
 def sign_policy(

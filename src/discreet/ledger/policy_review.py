@@ -53,8 +53,8 @@ def rules_in_force(
     try:
         rules = admit(source, Request(), ledger=ledger)
     except PolicyError as error:
-        found = find_policies(folders_of(source))
-        rules, refusals = Rules(found, found, None), list(error.refusals)
+        policies = find_policies(folders_of(source))
+        rules, refusals = Rules(policies, policies, None), list(error.refusals)
     if rules.ledger is not None and rules.policies:
         refusals += rules.about(read_ledger(rules.ledger))
     return InForce(Path(source), current_user(), rules.policies, rules.ledger, tuple(refusals))

@@ -131,7 +131,7 @@ def unknown_contents(ledger: Ledger, secret: Secret | None) -> bool:
     return any(secret is None or not content.startswith(mine) for content in several)
 
 
-def noted_beside(counts: object) -> int:
+def _noted_beside(counts: object) -> int:
     """Return the number in the manifest beside the counts of `tabulate`; 1 if there is none."""
     file = file_of(counts)
     if file.name.split(".")[0] == "counts":
@@ -161,7 +161,7 @@ def records_of_one(
     remembered = 1 if ledger is None else ledger.remembered.get(content or "", 1)
     known, who = max(
         (column or 1, f"the column {COLUMN} of {name}"),
-        (noted_beside(counts), f"the manifest beside {name}"),
+        (_noted_beside(counts), f"the manifest beside {name}"),
         (remembered, f"the ledger {where}, which knows these counts by their content,"),
         key=lambda statement: statement[0],
     )

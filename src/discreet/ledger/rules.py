@@ -39,15 +39,15 @@ def find_policies(folders: Sequence[Path]) -> tuple[Policy, ...]:
     """
     names = [folder / policies.FILE for folder in with_parents(tuple(folders))]
     names.append(policies.MACHINE / "policy.toml")
-    found = [name for name in names if os.path.lexists(name)]
+    files = [name for name in names if os.path.lexists(name)]
     named = os.environ.get(policies.VARIABLE)
-    keys = pinned_keys() if found or named else ()
+    keys = pinned_keys() if files or named else ()
     read: dict[Path, Policy] = {}
-    for name in (*found, *([Path(named)] if named else [])):
+    for name in (*files, *([Path(named)] if named else [])):
         real = Path(os.path.realpath(name))
         if real not in read:
             read[real] = read_policy(name, keys=keys)
-            if name in found and not keys:
+            if name in files and not keys:
                 check_owner(name)
     return tuple(read.values())
 
@@ -69,12 +69,12 @@ class Rules(Summarised):
 
         Unless `started`, a witness that does not exist yet is not missed.
         """
-        for one in self.binding:
-            if one.public_keys and ledger.keys != one.public_keys:
-                yield one.refusal("ledger.public_key", _other_keys(ledger, one.public_keys))
-            asked = one.witness if started or (one.witness and one.witness.exists()) else None
+        for policy in self.binding:
+            if policy.public_keys and ledger.keys != policy.public_keys:
+                yield policy.refusal("ledger.public_key", _other_keys(ledger, policy.public_keys))
+            asked = policy.witness if started or (policy.witness and policy.witness.exists()) else None
             if asked is not None and (wrong := _contradiction(asked, ledger)):
-                yield one.refusal("ledger.witness", wrong)
+                yield policy.refusal("ledger.witness", wrong)
 
     def refuse(self, ledger: Ledger) -> None:
         """Raise unless the ledger may be used; nothing is written."""
@@ -87,12 +87,12 @@ class Rules(Summarised):
         The caller holds the lock of the ledger.
         """
         self.refuse(ledger)
-        for one, witness in self._witnesses():
+        for policy, witness in self._witnesses():
             try:
                 add_line(witness, ledger)
             except OSError as error:
                 reason = disk_trouble(error, f"the witness {witness.file}")
-                raise PolicyError([one.refusal("ledger.witness", reason)]) from None
+                raise PolicyError([policy.refusal("ledger.witness", reason)]) from None
 
     def seen(self, ledger: Ledger) -> None:
         """Let the witnesses see a ledger whose last entry counts already; what fails, the next run does."""
@@ -102,9 +102,9 @@ class Rules(Summarised):
                     add_line(witness, ledger)
 
     def _witnesses(self) -> Iterator[tuple[Policy, Witness]]:
-        for one in self.binding:
-            if one.witness is not None:
-                yield one, read_witness(one.witness)
+        for policy in self.binding:
+            if policy.witness is not None:
+                yield policy, read_witness(policy.witness)
 
     def allow(self, entry: Entry, ledger: Ledger | None) -> None:
         """Raise unless a run is within the limits for one run, and for all runs of the ledger together."""
@@ -112,12 +112,15 @@ class Rules(Summarised):
             raise PolicyError(refusals)
 
     def _excess(self, entry: Entry, ledger: Ledger | None) -> Iterator[Refusal]:
-        for one in self.binding:
-            for rule, limits in (("largest_run", one.largest_run), ("largest_total", one.largest_total)):
+        for policy in self.binding:
+            for rule, limits in (
+                ("largest_run", policy.largest_run),
+                ("largest_total", policy.largest_total),
+            ):
                 if limits and not any(entry.release.unit in limit.units for limit in limits):
                     units = ", ".join(dict.fromkeys(limit.unit for limit in limits))
                     reason = f"it has limits for {units}, but none for {entry.release.unit}"
-                    yield one.refusal(rule, reason)
+                    yield policy.refusal(rule, reason)
                 for limit in limits:
                     together = ledger if rule == "largest_total" else None
                     if reason := (
@@ -125,13 +128,13 @@ class Rules(Summarised):
                         if together is None
                         else together.shortfall(limit, entry, where="the policy")
                     ):
-                        yield one.refusal(rule, reason)
+                        yield policy.refusal(rule, reason)
 
 
 def rules_beside(ledger: Path) -> Rules:
     """Return the rules that bind a ledger by where it lies."""
-    found = find_policies([ledger.parent, Path(os.path.realpath(ledger)).parent])
-    return Rules(found, found, ledger)
+    binding = find_policies([ledger.parent, Path(os.path.realpath(ledger)).parent])
+    return Rules(binding, binding, ledger)
 
 
 def _contradiction(witness: Path, ledger: Ledger) -> str:
@@ -145,8 +148,8 @@ def _other_keys(ledger: Ledger, wanted: tuple[str, ...]) -> str:
     shown = " and then ".join(key[:16] for key in wanted)
     if not ledger.keys:
         return f"the ledger is not signed; its entries must be signed with the key {shown}"
-    found = " and then ".join(key[:16] for key in ledger.keys)
-    return f"the entries of the ledger are signed with the key {found}; they must be with {shown}"
+    keys = " and then ".join(key[:16] for key in ledger.keys)
+    return f"the entries of the ledger are signed with the key {keys}; they must be with {shown}"
 
 
 def _too_much(limit: Total, entry: Entry) -> str:
@@ -164,5 +167,5 @@ def _too_much(limit: Total, entry: Entry) -> str:
         return f"the run needs rho {needed}, {most}" if needed > limit.rho else ""
     from discreet.ledger.composition import exceeds
 
-    found = exceeds(limit, [mine])
-    return f"the run comes to {found}, {most}" if found else ""
+    excess = exceeds(limit, [mine])
+    return f"the run comes to {excess}, {most}" if excess else ""

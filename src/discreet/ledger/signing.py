@@ -28,7 +28,7 @@ ORDER_EIGHT = int.from_bytes(
 )
 """The y of two of the four points of order 8; the others have -y."""
 
-VARIABLE = "DISCREET_LEDGER_KEY"
+_VARIABLE = "DISCREET_LEDGER_KEY"
 """The environment variable that may name the key file."""
 
 
@@ -90,7 +90,7 @@ def read_key(path: FilePath | None = None) -> Key | None:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
     from cryptography.hazmat.primitives.serialization import load_pem_private_key
 
-    named = path or os.environ.get(VARIABLE)
+    named = path or os.environ.get(_VARIABLE)
     if not named:
         return None
     try:

@@ -42,8 +42,8 @@ class Total:
         epsilon: Exact | None = None,
         delta: Exact | None = None,
     ) -> None:
-        names = [one.strip() for one in str(unit).split("+")]
-        joined = [one_of(one, UNITS, name="unit of a total", field=("unit",)) for one in names]
+        names = [name.strip() for name in str(unit).split("+")]
+        joined = [one_of(name, UNITS, name="unit of a total", field=("unit",)) for name in names]
         if len(set(joined)) < len(joined):
             raise InputError(f"unit of a total is {unit!r}, which names one twice")
         relation = one_of(neighbours, RELATIONS, name="neighbours of a total", field=("neighbours",))

@@ -83,22 +83,22 @@ def start_witness(file: FilePath, ledger: Ledger) -> Witness:
     ...     start_witness(Path(folder) / "witness.txt", Ledger.new()).heads[0][0]
     0
     """
-    place = Path(file)
+    path = Path(file)
     try:
-        handle = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | BINARY, 0o600)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | BINARY, 0o600)
     except FileExistsError:
         raise InputError(f"the file {file} already exists; a witness is never overwritten") from None
     except OSError as error:
         raise InputError(f"the witness {file} cannot be made: {error.strerror}") from None
     try:
         _append(handle, f"{FORMAT} {ledger.id}\n{_line(ledger)}")
-        sync(place.parent)
+        sync(path.parent)
     except OSError as error:
-        place.unlink(missing_ok=True)
+        path.unlink(missing_ok=True)
         raise InputError(f"the witness {file} cannot be made: {error.strerror}") from None
     finally:
         os.close(handle)
-    return read_witness(place)
+    return read_witness(path)
 
 
 def read_witness(file: Path) -> Witness:
@@ -121,8 +121,8 @@ FILE` starts one
     first, *lines = text.split("\n")[:-1] or [""]  # what has no end says nothing
     if not re.fullmatch(f"{FORMAT} [0-9a-f]{{32}}", first):
         raise InputError(f'{file} is not a witness: it must begin with "{FORMAT}" and the name of a ledger')
-    found = (_LINE.fullmatch(line) for line in lines)
-    return Witness(file, first[-32:], tuple((int(one[1]), one[2]) for one in found if one))
+    matches = (_LINE.fullmatch(line) for line in lines)
+    return Witness(file, first[-32:], tuple((int(match[1]), match[2]) for match in matches if match))
 
 
 def add_line(witness: Witness, ledger: Ledger) -> None:

@@ -47,7 +47,7 @@ def write_example(
         raise InputError(f"{target} is a file; the name of a directory is needed")
     target.mkdir(parents=True, exist_ok=True)
     source = files("discreet.measurement") / "examples" / name
-    made = tuple(target / one for one in EXAMPLES[name])
+    made = tuple(target / example for example in EXAMPLES[name])
     for path in made:
         if path.exists():
             raise InputError(f"{path} exists; nothing is overwritten")

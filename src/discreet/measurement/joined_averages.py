@@ -20,7 +20,7 @@ from discreet.budget.joins import AverageOf, Join
 from discreet.estimation.averages import Average, average
 from discreet.noise import Noise
 
-LEVEL = 0.9
+_LEVEL = 0.9
 
 COLUMNS = {
     "average": "people a household, of at most of_at_most people in each: not of all, if some have more",
@@ -47,8 +47,8 @@ def write_averages(folder: Folder, join: Join, layout: Layout, values: Integers,
     columns = {}
     for name, texts in zip(("unit", "level", "average_of", "cell"), words, strict=True):
         known = list(dict.fromkeys(texts))
-        place = {text: number for number, text in enumerate(known)}
-        columns[name] = strings(known), np.array([place[text] for text in texts], dtype=np.int32)
+        number_of = {text: number for number, text in enumerate(known)}
+        columns[name] = strings(known), np.array([number_of[text] for text in texts], dtype=np.int32)
     numbers = {
         "average": np.array([row[4].value for row in rows]),
         "lower90": np.array([row[4].lower for row in rows]),
@@ -62,23 +62,23 @@ def _rows(
     join: Join, layout: Layout, values: Integers, laws: Laws
 ) -> Iterator[tuple[str, str, str, str, Average, int]]:
     names = layout.tree.names.to_pylist()
-    for name, one in join.averages:
-        most, parts = join.table(one.people).at_most or 1, list(_parts(join, one))
+    for name, averages in join.averages:
+        most, parts = join.table(averages.people).at_most or 1, list(_parts(join, averages))
         for unit, area in enumerate(names):
             kind = int(layout.kind[unit])
             asked = layout.asked[kind]
-            if one.people not in asked or one.households not in asked:
+            if averages.people not in asked or averages.households not in asked:
                 continue
             begin = layout.base[unit]
             people, households = (
-                begin + layout.offset(kind, query) for query in (one.people, one.households)
+                begin + layout.offset(kind, query) for query in (averages.people, averages.households)
             )
-            noises = laws[kind][one.people], laws[kind][one.households]
+            noises = laws[kind][averages.people], laws[kind][averages.households]
             level = layout.tree.levels[layout.tree.kind[unit]]
             for part in parts:
                 total = float(sum(values[people + cell] for cell in part.people))
-                found = _average(total, float(values[households + part.household]), part, noises, most)
-                yield area, level, name, part.label, found, most
+                got = _average(total, float(values[households + part.household]), part, noises, most)
+                yield area, level, name, part.label, got, most
 
 
 def _average(total: float, number: float, part: _Part, noises: tuple[Noise, Noise], most: int) -> Average:
@@ -89,22 +89,24 @@ def _average(total: float, number: float, part: _Part, noises: tuple[Noise, Nois
         number_noise=[noises[1]],
         at_least=part.at_least,
         at_most=most,
-        level=LEVEL,
+        level=_LEVEL,
     )
 
 
-def _parts(join: Join, one: AverageOf) -> Iterator[_Part]:
+def _parts(join: Join, average_of: AverageOf) -> Iterator[_Part]:
     """Yield the averages of each cell of households: of all people there, and by what else splits them."""
-    by, of = join.table(one.people).by, join.table(one.households).by
+    by, of = join.table(average_of.people).by, join.table(average_of.households).by
     labels = {name: [label for label, _ in join.split(name).cells] for name in by}
-    place = {cell: number for number, cell in enumerate(product(*(labels[name] for name in by)))}
+    number_of = {cell: number for number, cell in enumerate(product(*(labels[name] for name in by)))}
     households = {cell: number for number, cell in enumerate(product(*(labels[name] for name in of)))}
     for cell, number in households.items():
         fixed = dict(zip(of, cell, strict=True))
-        mine = [one for one in place if all(one[by.index(name)] == label for name, label in fixed.items())]
+        mine = [
+            key for key in number_of if all(key[by.index(name)] == label for name, label in fixed.items())
+        ]
         shown = JOIN.join(cell) or ALL
-        yield _Part(shown, tuple(place[one] for one in mine), number, one.at_least)
+        yield _Part(shown, tuple(number_of[key] for key in mine), number, average_of.at_least)
         if len(mine) > 1:
             for each in mine:
                 rest = [label for name, label in zip(by, each, strict=True) if name not in of]
-                yield _Part(JOIN.join([*cell, *rest]), (place[each],), number, 0)
+                yield _Part(JOIN.join([*cell, *rest]), (number_of[each],), number, 0)

@@ -56,7 +56,7 @@ POSTS = ("none", "nonnegative", "consistent", "tables")
 """Estimates beside the measurements: none, values below zero set to zero, those of `estimate` with whole
 numbers, or these and the whole numbers as histogram and microdata."""
 
-WHOLE = ("consistent", "tables")
+_WHOLE = ("consistent", "tables")
 """Those that have whole numbers."""
 
 _REDRAWING = Redrawing()
@@ -142,7 +142,7 @@ def measure(asked: Measuring) -> Measured:
     is_text = asked.format is None and isinstance(origin, str | os.PathLike) and table_format(origin) == "csv"
     like = "csv" if is_text else "parquet"
     kind = output_format(asked.format, like, for_spreadsheets=asked.for_spreadsheets)
-    pairs = level_pairs(release, asked.invariants)
+    pairs = _level_pairs(release, asked.invariants)
     table = noises(release)
     run = ReleaseRun(
         asked.out,
@@ -153,26 +153,26 @@ def measure(asked: Measuring) -> Measured:
         rehearsal=asked.rehearsal,
     )
     run.open()
-    found = _exact_counts(asked, release, run.ledger)
-    layout = found.layout
-    most, known = _records_of_one(asked, found, run)
+    count_table = _exact_counts(asked, release, run.ledger)
+    layout = count_table.layout
+    most, known = _records_of_one(asked, count_table, run)
     run.spend(
         Entry(
             command="measure",
             release=release.for_people(most),
             at_most=most,
-            inputs=found.inputs,
+            inputs=count_table.inputs,
             tree=layout.tree.digest,
             exact=pairs,
         )
     )
     if run.ledger is not None and most > 1:  # remembered by the run
-        known = known or contents.make_secret(run.ledger).content(layout, found.read)
-        run.made_from(({**found.inputs[0], "content": known}, *found.inputs[1:]))
-    exact, laws = _exact(found, pairs), laws_of(layout, table)
+        known = known or contents.make_secret(run.ledger).content(layout, count_table.read)
+        run.made_from(({**count_table.inputs[0], "content": known}, *count_table.inputs[1:]))
+    exact, laws = _exact(count_table, pairs), laws_of(layout, table)
     left_out = () if asked.records is None else _leaving_out(release, asked)
-    tables = _Tables(release, most, found, pairs, exact, laws, post, left_out, asked.bureau_columns)
-    if post in WHOLE:  # what cannot be done is said before any noise is drawn
+    tables = _Tables(release, most, count_table, pairs, exact, laws, post, left_out, asked.bureau_columns)
+    if post in _WHOLE:  # what cannot be done is said before any noise is drawn
         if post == "tables":
             check_people(release.attributes, queries_of(release))
         check_whole(release, layout.tree)
@@ -223,7 +223,7 @@ def _check_question(asked: Measuring) -> None:
         )
     if asked.records is None and not (asked.geocodes is asked.id is asked.input is None):
         raise InputError("geocodes, id and input (--geocodes, --id, --input) need records; counts have none")
-    if asked.post in WHOLE and not asked.additive:
+    if asked.post in _WHOLE and not asked.additive:
         raise InputError(
             f"post is {asked.post}, which needs counts that add up; leave additive=False (--not-additive) out"
         )
@@ -238,15 +238,15 @@ def _exact_counts(asked: Measuring, release: Release, ledger: Path | None) -> Co
     return read_counts(release, asked.counts, units=asked.units, cells=asked.cells, additive=asked.additive)
 
 
-def _records_of_one(asked: Measuring, found: CountTable, run: ReleaseRun) -> tuple[int, str | None]:
+def _records_of_one(asked: Measuring, table: CountTable, run: ReleaseRun) -> tuple[int, str | None]:
     """Return how many records of a person the counts may hold, and by what the ledger knows the counts."""
     if asked.counts is None:
         return asked.at_most or 1, None
     secret = None if run.ledger is None else contents.read_secret(run.ledger)
-    known = None if secret is None else secret.content(found.layout, found.read)
+    known = None if secret is None else secret.content(table.layout, table.read)
     most = contents.records_of_one(
         asked.counts,
-        found.at_most,
+        table.at_most,
         asked.at_most,
         content=known,
         ledger=run.before,
@@ -344,7 +344,7 @@ class _Tables:
         """Write the estimates that are asked for; return what the columns of each file are, and the errors of
         whole numbers."""
         layout, exact = self.found.layout, self.exact
-        if self.post in WHOLE:
+        if self.post in _WHOLE:
             attributes = self.release.attributes
             source = in_memory(layout, values, self.laws, attributes)
             given = published(layout, source, exact, attributes, folder.kind, steps=unit_steps(self.release))
@@ -369,10 +369,10 @@ class _Tables:
         return {"estimates": said}, None
 
 
-def level_pairs(release: Release, pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
+def _level_pairs(release: Release, pairs: Sequence[tuple[str, str]]) -> tuple[tuple[str, str], ...]:
     """Check pairs of a level and one of its queries, such as those to hold exact."""
     for level, query in pairs:
-        queries = {one.name: [q.name for q in one.queries] for one in release.levels}
+        queries = {one_level.name: [q.name for q in one_level.queries] for one_level in release.levels}
         if level not in queries:
             raise InputError(f"invariants name level {level!r}; the release has {', '.join(queries)}")
         if query not in queries[level]:
@@ -385,10 +385,10 @@ def level_pairs(release: Release, pairs: Sequence[tuple[str, str]]) -> tuple[tup
 def _held(layout: Layout, exact: Exact, steps: Steps) -> tuple[Layout, Columns]:
     """Lay out the counts that are held exact as a table of their own."""
     masks = np.zeros((len(exact), layout.tree.size), dtype=bool)
-    for place, (who, _) in enumerate(exact.values()):
-        masks[place, who] = True
+    for row, (who, _) in enumerate(exact.values()):
+        masks[row, who] = True
     kinds, kind = np.unique(masks, axis=1, return_inverse=True)
-    asked = tuple(tuple(query for query, on in zip(exact, one, strict=True) if on) for one in kinds.T)
+    asked = tuple(tuple(query for query, on in zip(exact, column, strict=True) if on) for column in kinds.T)
     part = Layout(layout.tree, layout.cells, asked, kind.ravel())
     vector = np.empty(part.size, dtype=np.int64)
     for query, (who, rows) in exact.items():
@@ -396,17 +396,17 @@ def _held(layout: Layout, exact: Exact, steps: Steps) -> tuple[Layout, Columns]:
     return part, lambda units, rows: {"count": vector[rows], **step_column(part, steps, units)}
 
 
-def _drawn(found: CountTable, laws: Laws, source: Entropy | None) -> Callable[[int], Integers]:
+def _drawn(table: CountTable, laws: Laws, source: Entropy | None) -> Callable[[int], Integers]:
     """Return a function that gives the next so many noisy counts; the noise is drawn for many at a time."""
-    parts = found.layout.chunks(DRAWN)
+    parts = table.layout.chunks(DRAWN)
     left: Integers = np.empty(0, dtype=np.int64)
 
     def take(many: int) -> Integers:
         nonlocal left
         while len(left) < many:
             units, _ = next(parts)
-            values = found.read(units)
-            add_noise(found.layout, values, laws, source, units)
+            values = table.read(units)
+            add_noise(table.layout, values, laws, source, units)
             left = np.concatenate([left, values])
         taken, left = left[:many], left[many:]
         return taken
@@ -418,9 +418,9 @@ DRAWN = 1 << 23
 """Cells that get their noise at a time. A rehearsal draws in this order, so it is part of its seed."""
 
 
-def _exact(found: CountTable, pairs: tuple[tuple[str, str], ...]) -> Exact:
+def _exact(table: CountTable, pairs: tuple[tuple[str, str], ...]) -> Exact:
     """Return the counts that are published without noise."""
-    layout = found.layout
+    layout = table.layout
     masks: dict[str, NDArray[np.bool_]] = {}
     for level, query in pairs:
         inside = np.array([level in run.split("+") for run in layout.tree.levels])[layout.tree.kind]
@@ -430,9 +430,9 @@ def _exact(found: CountTable, pairs: tuple[tuple[str, str], ...]) -> Exact:
         who, cells = np.flatnonzero(mask), np.arange(len(layout.cells[query]))
         rows = np.zeros((len(who), len(cells)), dtype=np.int64)
         first = layout.first(query)
-        for place, unit in enumerate(who.tolist()):
-            counts = found.read(slice(unit, unit + 1))
-            rows[place] = counts[first[unit] - layout.base[unit] + cells]
+        for row, unit in enumerate(who.tolist()):
+            counts = table.read(slice(unit, unit + 1))
+            rows[row] = counts[first[unit] - layout.base[unit] + cells]
         exact[query] = who, rows
     return exact
 
@@ -462,7 +462,7 @@ def _noise_table(layout: Layout, laws: Laws, steps: Steps) -> list[dict[str, obj
     All are in units, which are told if they are not 1.
     """
     rows = []
-    every = [(kind, query, noise) for kind, one in enumerate(laws) for query, noise in one.items()]
+    every = [(kind, query, noise) for kind, law in enumerate(laws) for query, noise in law.items()]
     for kind, query, noise in every:
         # (what is called the variance is the true one)
         named = {"variance_parameter" if key == "variance" else key: v for key, v in noise.parameters.items()}

@@ -74,14 +74,14 @@ def tabulate(asked: Tabulating) -> Tabulated:
     noting = named is not None and asked.id is not None and (most > 1 or bool(read_ledger(named).remembered))
     if noting:
         run.open()
-    found = count_asked(release, asked, ledger=named)
-    kind = output_format(asked.format, found.format)
-    layout = found.layout
+    table = count_asked(release, asked, ledger=named)
+    kind = output_format(asked.format, table.format)
+    layout = table.layout
     with run.writing(kind) as folder:
-        folder.cells("counts", (layout, partial(_exact_columns, found, most, unit_steps(release))))
+        folder.cells("counts", (layout, partial(_exact_columns, table, most, unit_steps(release))))
         folder.units(layout.tree)
         if asked.bureau_columns:
-            write_bureau_tables(folder, layout, found.read)
+            write_bureau_tables(folder, layout, table.read)
         folder.json(
             "manifest",
             {
@@ -90,21 +90,21 @@ def tabulate(asked: Tabulating) -> Tabulated:
                 "version": version("discreet"),
                 "release": release.name,
                 "at_most": most,
-                "incomplete": found.incomplete,
+                "incomplete": table.incomplete,
                 "units": layout.tree.size,
                 "cells": layout.size,
             },
         )
         if named is not None and noting:
-            content = contents.make_secret(named).content(layout, found.read)
+            content = contents.make_secret(named).content(layout, table.read)
             run.remember_counts(content, most, release=release.name)
     return Tabulated(
         out=Path(asked.out),
         units=layout.tree.size,
         cells=layout.size,
-        records=found.records,
-        left_out=found.left_out,
-        incomplete=found.incomplete,
+        records=table.records,
+        left_out=table.left_out,
+        incomplete=table.incomplete,
         at_most=most,
         files=run.files,
         ledger=named if noting else None,
@@ -112,9 +112,9 @@ def tabulate(asked: Tabulating) -> Tabulated:
 
 
 def _exact_columns(
-    found: CountTable, most: int, steps: Steps, units: slice, rows: slice
+    table: CountTable, most: int, steps: Steps, units: slice, rows: slice
 ) -> dict[str, Numbers]:
     """Return the columns of exact counts: the counts, what a unit of them is worth, and how many records of a
     person they may hold."""
     several = {contents.COLUMN: np.full(rows.stop - rows.start, most)} if most > 1 else {}
-    return {"count": found.read(units), **step_column(found.layout, steps, units), **several}
+    return {"count": table.read(units), **step_column(table.layout, steps, units), **several}

@@ -18,26 +18,26 @@ from discreet.records.record_columns import ExactNumbers
 from discreet.tables import Problems
 
 
-def whole_units(number: Fraction, unit: Fraction) -> int:
+def _whole_units(number: Fraction, unit: Fraction) -> int:
     """Return a number as a whole number of units, rounded half to even.
 
     >>> tenth = Fraction(1, 10)
-    >>> [whole_units(Fraction(text), tenth) for text in ("0.05", "0.15", "0.25", "1e3", "0.049")]
+    >>> [_whole_units(Fraction(text), tenth) for text in ("0.05", "0.15", "0.25", "1e3", "0.049")]
     [0, 2, 2, 10000, 0]
     """
     return round(number / unit)
 
 
-def added(variable: Variable, number: Fraction) -> int:
+def _added(variable: Variable, number: Fraction) -> int:
     """Return what a record with this number in the column adds, in units, before its weight.
 
     >>> hours = Variable(sum="hours", at_most=80)
-    >>> [added(hours, Fraction(number)) for number in (0, 39, 81, 1000)]
+    >>> [_added(hours, Fraction(number)) for number in (0, 39, 81, 1000)]
     [0, 39, 80, 80]
-    >>> [added(Variable(sum="hours", above=80, at_most=100), Fraction(number)) for number in (80, 81, 1000)]
+    >>> [_added(Variable(sum="hours", above=80, at_most=100), Fraction(number)) for number in (80, 81, 1000)]
     [0, 1, 100]
     """
-    units = whole_units(number, variable.unit)
+    units = _whole_units(number, variable.unit)
     above = 0 if variable.above is None else int(variable.above / variable.unit)
     if variable.at_most is None:
         return int(units > above)
@@ -53,10 +53,10 @@ def check_numbers(columns: Mapping[str, ExactNumbers], problems: Problems) -> No
 
 def amounts(variables: Sequence[Variable], columns: Mapping[str, ExactNumbers], rows: int) -> Integers | None:
     """Return what each record adds to each variable, a column for each; None if all count records alone."""
-    if all(one.column is None and one.weight is None for one in variables):
+    if all(each.column is None and each.weight is None for each in variables):
         return None
     made = np.ones((rows, len(variables)), dtype=np.int64)
-    for place, variable in enumerate(variables):
+    for index, variable in enumerate(variables):
         if rows * variable.bound > LARGEST_SUM:
             raise InputError(
                 f"records of up to {variable.bound} units of {variable.name or 'weight'!r} may add up to "
@@ -64,11 +64,11 @@ def amounts(variables: Sequence[Variable], columns: Mapping[str, ExactNumbers], 
             )
         if variable.column is not None:
             column = columns[variable.column]
-            made[:, place] = _looked_up(column, [added(variable, number) for number in column.values])
+            made[:, index] = _looked_up(column, [_added(variable, number) for number in column.values])
         if variable.weight is not None:
             weight, column = variable.weight, columns[variable.weight.column]
-            units = [min(whole_units(number, weight.unit), weight.bound) for number in column.values]
-            made[:, place] *= _looked_up(column, units)
+            units = [min(_whole_units(number, weight.unit), weight.bound) for number in column.values]
+            made[:, index] *= _looked_up(column, units)
     return made
 
 

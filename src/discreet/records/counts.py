@@ -68,7 +68,7 @@ def read_counts(
 ) -> CountTable:
     """Read and check a table of counts; every problem that is found is reported, with its line."""
     table, listed, declared = _read_tables(counts, units, cells)
-    largest = LARGEST_SUM if any(one.is_sum for one in release.variables.values()) else LARGEST
+    largest = LARGEST_SUM if any(variable.is_sum for variable in release.variables.values()) else LARGEST
     _check_numbers(table, largest)
     check_steps(table, unit_steps(release))
     problems = table.problems
@@ -95,7 +95,7 @@ def read_counts(
             _check_queries(layout, vector, position, attributes, problems)
     problems.stop()
     given = {"counts": table, "units": listed, "cells": declared}
-    origins = tuple(one.origin(role) for role, one in given.items() if one is not None)
+    origins = tuple(source.origin(role) for role, source in given.items() if source is not None)
 
     def read(units: slice) -> Integers:
         return vector[layout.base[units.start] : layout.base[units.stop]].copy()
@@ -252,10 +252,12 @@ def _check_queries(
         finest: list[str] = []
         for coarse in sorted(queries, key=lambda query: -tables[query].cells):
             told = False
-            for fine in (one for one in finest if tables[one].variable == tables[coarse].variable):
+            for fine in (query for query in finest if tables[query].variable == tables[coarse].variable):
                 shared = shared_cells(attributes, fine, coarse)
                 told = len(np.unique(shared)) == tables[coarse].cells
-                sums = [_margin(layout, vector, units, one, index[one], shared) for one in (fine, coarse)]
+                sums = [
+                    _margin(layout, vector, units, query, index[query], shared) for query in (fine, coarse)
+                ]
                 wrong = np.flatnonzero((sums[0] != sums[1]).any(axis=1))
                 if wrong.size:
                     at = layout.first(coarse)[units[wrong[0]]]
@@ -281,10 +283,10 @@ def _margin(
     of[index] = shared
     order = np.argsort(of, kind="stable")
     begin = np.flatnonzero(np.diff(of[order], prepend=-1))
-    found = np.empty((len(units), len(begin)), dtype=np.int64)
+    sums = np.empty((len(units), len(begin)), dtype=np.int64)
     step = max(1, _BLOCK // len(of))
     for start in range(0, len(units), step):
         some = units[start : start + step]
         rows = vector[layout.first(query)[some][:, None] + order]
-        found[start : start + step] = np.add.reduceat(rows, begin, axis=1)
-    return found
+        sums[start : start + step] = np.add.reduceat(rows, begin, axis=1)
+    return sums

@@ -47,9 +47,9 @@ from discreet.tables import Problems, TableSource, Words
 
 Mask = NDArray[np.bool_]
 
-NO_HOUSEHOLD = "a household that is not among the households"
-NO_ADDRESS = "an address that is not among the addresses"
-LISTED_TWICE = "a key that stands in another row too; each may occur once"
+_NO_HOUSEHOLD = "a household that is not among the households"
+_NO_ADDRESS = "an address that is not among the addresses"
+_LISTED_TWICE = "a key that stands in another row too; each may occur once"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ class JoinAsked(RecordsAsked, Protocol):
 
 def other_files(asked: JoinAsked) -> tuple[TableSource, ...]:
     """Return the files beside the records that a question names: policies bind them, too."""
-    return tuple(one for one in (asked.households, asked.addresses) if one is not None)
+    return tuple(table for table in (asked.households, asked.addresses) if table is not None)
 
 
 def count_asked(
@@ -133,7 +133,7 @@ class JoinedRecords:
     @property
     def incomplete(self) -> int:
         """How many people and households were left out because a value is missing."""
-        return sum(int(np.count_nonzero(one.left_out)) for one in self.files.values())
+        return sum(int(np.count_nonzero(columns.left_out)) for columns in self.files.values())
 
     def of_households(self, attribute: str) -> Integers:
         """Return an attribute of households, or of their addresses, by the rows of the households."""
@@ -287,19 +287,19 @@ def examine_join(release: Release, sources: JoinedSources, secret: bytes = b"") 
     if join.order is not None:
         _check_integers(join)
     files = {file: _read_file(join, file, sources, problems) for file in _files(join)}
-    found = JoinedRecords(join, problems, None, files, secret=secret or secrets.token_bytes(32))
-    if not all(one.table.usable for one in files.values()):
-        return found
-    for file, one in files.items():
+    joined = JoinedRecords(join, problems, None, files, secret=secret or secrets.token_bytes(32))
+    if not all(columns.table.usable for columns in files.values()):
+        return joined
+    for file, record_columns in files.items():
         for name, values in getattr(join, file):
-            found.codes[name] = _codes(one, name, values)
-    found.tree = _tree(release, sources, found)
-    _link(found)
+            joined.codes[name] = _codes(record_columns, name, values)
+    joined.tree = _tree(release, sources, joined)
+    _link(joined)
     if not problems:
-        _check_refused(found)
+        _check_refused(joined)
     if join.order is not None and not problems:
-        _check_numbers(found, join.order)
-    return found
+        _check_numbers(joined, join.order)
+    return joined
 
 
 def _files(join: Join) -> tuple[str, ...]:
@@ -328,30 +328,30 @@ def _read_file(join: Join, file: str, sources: JoinedSources, problems: Problems
     )
 
 
-def _codes(found: RecordColumns, name: str, values: Sequence[str]) -> Integers:
+def _codes(columns: RecordColumns, name: str, values: Sequence[str]) -> Integers:
     """Return the value of each row, by its place among the attribute's; those that are none are reported."""
-    table = found.table
+    table = columns.table
     code = lookup(table.words[name], values).astype(np.int64)
-    wrong = (code < 0) & ~found.missing.get(name, np.zeros(table.rows, dtype=bool))
+    wrong = (code < 0) & ~columns.missing.get(name, np.zeros(table.rows, dtype=bool))
     table.problems.rows(wrong, f"a value that attribute {name!r} does not have", name)
     return code
 
 
-def _tree(release: Release, sources: JoinedSources, found: JoinedRecords) -> Tree | None:
+def _tree(release: Release, sources: JoinedSources, joined: JoinedRecords) -> Tree | None:
     """Return the areas: from their table, or those that public addresses have."""
     lengths = None if sources.geocodes is None else read_lengths(release, sources.geocodes)
     if sources.units is not None:
         return areas_of_release(
-            release, sources.units, lengths, sources.how.areas or TableInput(), found.problems
+            release, sources.units, lengths, sources.how.areas or TableInput(), joined.problems
         )
-    if found.join.addresses is None:
+    if joined.join.addresses is None:
         raise InputError(
             "households need a table of areas (--units): all areas, inhabited or not, must be known"
         )
     names = [level.name for level in release.levels]
-    table = found.files[ADDRESSES].table
+    table = joined.files[ADDRESSES].table
     words = table.words[AREA]
-    inside = _located(found) & (words.codes >= 0)
+    inside = _located(joined) & (words.codes >= 0)
     areas = sorted(words.values.take(arrow().array(np.unique(words.codes[inside]))).to_pylist())
     if lengths is None:
         if len(names) > 2:
@@ -367,22 +367,22 @@ def _tree(release: Release, sources: JoinedSources, found: JoinedRecords) -> Tre
         )
         top = len(names) - len(lengths)
         by_level = [[names[0]]] * top + [sorted({name[:length] for name in areas}) for length in lengths]
-    if found.problems or not areas:
+    if joined.problems or not areas:
         if not areas:
-            found.problems.say("no address counts, so there are no areas")
+            joined.problems.say("no address counts, so there are no areas")
         return None
     return checked_tree(Listing.nested(names, by_level), release)
 
 
-def _located(found: JoinedRecords) -> Mask:
+def _located(joined: JoinedRecords) -> Mask:
     """Return the addresses that count."""
-    join, table = found.join, found.files[ADDRESSES].table
-    met = ~found.files[ADDRESSES].left_out
+    join, table = joined.join, joined.files[ADDRESSES].table
+    met = ~joined.files[ADDRESSES].left_out
     for name, words in join.located:
         known = join.values[name]
         allowed = np.zeros(len(known) + 1, dtype=bool)
         allowed[[known.index(word) for word in words]] = True
-        met &= allowed[found.codes[name]]
+        met &= allowed[joined.codes[name]]
     assert len(met) == table.rows
     return met
 
@@ -390,13 +390,13 @@ def _located(found: JoinedRecords) -> Mask:
 def _rows_of(keys: Words, among: Words, rows: Integers) -> Integers:
     """Return for each key the row of another file that has it, given the rows by code; -1 if none has."""
     index = arrow("compute").index_in(keys.values, value_set=among.values).fill_null(-1)
-    place = np.append(index.to_numpy(), -1).astype(np.int64)
-    return np.append(rows, -1)[place][keys.codes]
+    row = np.append(index.to_numpy(), -1).astype(np.int64)
+    return np.append(rows, -1)[row][keys.codes]
 
 
-def _unique_rows(found: RecordColumns, key: str) -> tuple[Integers, Mask]:
+def _unique_rows(columns: RecordColumns, key: str) -> tuple[Integers, Mask]:
     """Return the row of each key by its code, and which rows have a key that others have too."""
-    words = found.table.words[key]
+    words = columns.table.words[key]
     many = np.bincount(words.codes[words.codes >= 0], minlength=len(words.values))
     rows = np.full(len(words.values), -1, dtype=np.int64)
     there = np.flatnonzero(words.codes >= 0)
@@ -405,35 +405,35 @@ def _unique_rows(found: RecordColumns, key: str) -> tuple[Integers, Mask]:
     return rows, np.append(many > 1, False)[words.codes]
 
 
-def _link(found: JoinedRecords) -> None:
+def _link(joined: JoinedRecords) -> None:
     """Find the household of each person, and the area of each household."""
-    join, people, households = found.join, found.files[PEOPLE], found.files[HOUSEHOLDS]
+    join, people, households = joined.join, joined.files[PEOPLE], joined.files[HOUSEHOLDS]
     rows, again = _unique_rows(households, join.key)
     if join.repeated == REFUSE:
-        households.table.problems.rows(again, LISTED_TWICE, join.key)
+        households.table.problems.rows(again, _LISTED_TWICE, join.key)
     keys, words = people.table.words[join.key], households.table.words[join.key]
-    found.home = _rows_of(keys, words, rows)
+    joined.home = _rows_of(keys, words, rows)
     there = _rows_of(keys, words, np.arange(len(words.values))) >= 0
-    people.table.problems.rows(~there & (keys.codes >= 0), NO_HOUSEHOLD, join.key)
-    found.home[people.left_out] = -1
+    people.table.problems.rows(~there & (keys.codes >= 0), _NO_HOUSEHOLD, join.key)
+    joined.home[people.left_out] = -1
     where = households
     if join.addresses is not None:
-        where = found.files[ADDRESSES]
+        where = joined.files[ADDRESSES]
         rows, twice = _unique_rows(where, join.key)
-        where.table.problems.rows(twice, LISTED_TWICE, join.key)
-        found.address = _rows_of(words, where.table.words[join.key], rows)
-        households.table.problems.rows((found.address < 0) & (words.codes >= 0), NO_ADDRESS, join.key)
+        where.table.problems.rows(twice, _LISTED_TWICE, join.key)
+        joined.address = _rows_of(words, where.table.words[join.key], rows)
+        households.table.problems.rows((joined.address < 0) & (words.codes >= 0), _NO_ADDRESS, join.key)
     unit = np.full(where.table.rows, -1, dtype=np.int64)
-    if found.tree is not None:
-        counted = _located(found) if where is not households else ~where.left_out
-        unit = _areas(where, found.tree, counted)
-    found.place = unit if found.address is None else np.where(found.address >= 0, unit[found.address], -1)
-    found.place[households.left_out | again] = -1
+    if joined.tree is not None:
+        counted = _located(joined) if where is not households else ~where.left_out
+        unit = _areas(where, joined.tree, counted)
+    joined.place = unit if joined.address is None else np.where(joined.address >= 0, unit[joined.address], -1)
+    joined.place[households.left_out | again] = -1
 
 
-def _areas(found: RecordColumns, tree: Tree, counted: Mask) -> Integers:
+def _areas(columns: RecordColumns, tree: Tree, counted: Mask) -> Integers:
     """Return the lowest area of each row that counts; those that have none are reported."""
-    table = found.table
+    table = columns.table
     words = table.words[AREA]
     index = arrow("compute").index_in(words.values, value_set=tree.names).fill_null(-1)
     unit = np.append(index.to_numpy(), -1)[words.codes].astype(np.int64)
@@ -443,24 +443,24 @@ def _areas(found: RecordColumns, tree: Tree, counted: Mask) -> Integers:
     return np.where(counted, unit, -1)
 
 
-def _check_numbers(found: JoinedRecords, order: ContentOrder) -> None:
+def _check_numbers(joined: JoinedRecords, order: ContentOrder) -> None:
     """Keys that are hashed as numbers must be numbers."""
-    if found.join.key in order.integers:
-        table = found.files[PEOPLE].table
-        words = table.words[found.join.key]
+    if joined.join.key in order.integers:
+        table = joined.files[PEOPLE].table
+        words = table.words[joined.join.key]
         wrong = [not text.isdecimal() for text in words.values.to_pylist()]
-        table.problems.rows(np.array([*wrong, False])[words.codes], "not a whole number", found.join.key)
+        table.problems.rows(np.array([*wrong, False])[words.codes], "not a whole number", joined.join.key)
 
 
 # -- cells ---------------------------------------------------------------------------------------------------
 
 
-def split_codes(join: Join, split: Split) -> NDArray[np.int32]:
+def _split_codes(join: Join, split: Split) -> NDArray[np.int32]:
     """Return the cell of each combination of the values of a split's attributes, or -1.
 
     >>> people, homes, tables = {"age": ["0-17", "18+"]}, {"own": ["y", "n"]}, {"all": JoinedTable(at_most=9)}
     >>> join = Join(key="address", people=people, households=homes, tables=tables)
-    >>> split_codes(join, Split((("child", ((("age", ("0-17",)), ("own", ("y",))),)),)))
+    >>> _split_codes(join, Split((("child", ((("age", ("0-17",)), ("own", ("y",))),)),)))
     array([[ 0, -1],
            [-1, -1]], dtype=int32)
     """
@@ -477,42 +477,42 @@ def split_codes(join: Join, split: Split) -> NDArray[np.int32]:
     return table
 
 
-def _rows_counted(found: JoinedRecords, name: str) -> tuple[Integers, Integers]:
+def _rows_counted(joined: JoinedRecords, name: str) -> tuple[Integers, Integers]:
     """Return the records of a table's universe, without its limit, and their households."""
-    table = found.join.table(name)
-    good = found.meeting(table.where, people=False) & (found.place >= 0)
+    table = joined.join.table(name)
+    good = joined.meeting(table.where, people=False) & (joined.place >= 0)
     if table.of == HOUSEHOLDS:
         rows = np.flatnonzero(good)
         return rows, rows
-    rows = np.flatnonzero(found.universe(table.where))
-    home = found.home[rows]
+    rows = np.flatnonzero(joined.universe(table.where))
+    home = joined.home[rows]
     inside = good[home]
     return rows[inside], home[inside]
 
 
-def _cells(found: JoinedRecords, split: Split, rows: Integers, home: Integers) -> Integers:
+def _cells(joined: JoinedRecords, split: Split, rows: Integers, home: Integers) -> Integers:
     """Return the cell of each record in one split, -1 if it has none."""
-    codes = [found.of_rows(name, rows, home) for name in split.attributes]
-    return split_codes(found.join, split)[tuple(codes)].astype(np.int64)
+    codes = [joined.of_rows(name, rows, home) for name in split.attributes]
+    return _split_codes(joined.join, split)[tuple(codes)].astype(np.int64)
 
 
-def _check_refused(found: JoinedRecords) -> None:
+def _check_refused(joined: JoinedRecords) -> None:
     """Report records that a split has no cell for, if it says that each must have one."""
     done = set[tuple[str, str, Condition]]()
-    join = found.join
+    join = joined.join
     for name, table in join.tables:
-        strict = [one for one in table.by if join.split(one).otherwise == REFUSE]
-        if not strict or found.tree is None:
+        strict = [label for label in table.by if join.split(label).otherwise == REFUSE]
+        if not strict or joined.tree is None:
             continue
-        rows, home = _rows_counted(found, name)
-        columns = found.files[table.of].table
+        rows, home = _rows_counted(joined, name)
+        columns = joined.files[table.of].table
         for one in strict:
             split = join.split(one)
             if (one, table.of, table.where) in done:
                 continue
             done.add((one, table.of, table.where))
             wrong = np.zeros(columns.rows, dtype=bool)
-            wrong[rows[_cells(found, split, rows, home) < 0]] = True
+            wrong[rows[_cells(joined, split, rows, home) < 0]] = True
             text = f"a record that has no cell in {one!r}, by its {_and(split.attributes)}"
             columns.problems.rows(wrong, text, "all")
 
@@ -523,23 +523,23 @@ def _and(names: Sequence[str]) -> str:
 
 def count_joined(release: Release, sources: JoinedSources, secret: bytes = b"") -> CountTable:
     """Validate the files of a join and count every table in every area; every problem is reported."""
-    found = examine_join(release, sources, secret)
-    found.problems.stop()
-    join, tree = found.join, found.tree
+    joined = examine_join(release, sources, secret)
+    joined.problems.stop()
+    join, tree = joined.join, joined.tree
     assert tree is not None
     names = list(dict.fromkeys(query.name for level in release.levels for query in level.queries))
     layout = Layout.of(release, tree, {name: strings(list(join.labels(name))) for name in names})
     vector = np.zeros(layout.size, dtype=np.int64)
     for name in names:
-        counts, first = _table_counts(found, name), layout.first(name)
+        counts, first = _table_counts(joined, name), layout.first(name)
         asked = np.flatnonzero(first >= 0)
         vector[first[asked][:, None] + np.arange(counts.shape[1])] = counts[asked]
     origins = tuple(
-        one.table.origin("records" if file == PEOPLE else file) for file, one in found.files.items()
+        columns.table.origin("records" if file == PEOPLE else file) for file, columns in joined.files.items()
     )
-    people = found.files[PEOPLE].table
-    incomplete = found.incomplete
-    del found
+    people = joined.files[PEOPLE].table
+    incomplete = joined.incomplete
+    del joined
 
     def read(units: slice) -> Integers:
         return vector[layout.base[units.start] : layout.base[units.stop]].copy()
@@ -547,21 +547,21 @@ def count_joined(release: Release, sources: JoinedSources, secret: bytes = b"") 
     return CountTable(layout, read, origins, people.format, people.rows, 0, incomplete)
 
 
-def _table_counts(found: JoinedRecords, name: str) -> Integers:
+def _table_counts(joined: JoinedRecords, name: str) -> Integers:
     """Return the counts of a table: one row for each area, one column for each cell."""
-    tree, join, table = found.tree, found.join, found.join.table(name)
+    tree, join, table = joined.tree, joined.join, joined.join.table(name)
     assert tree is not None
-    rows, home = _rows_counted(found, name)
+    rows, home = _rows_counted(joined, name)
     if table.of == PEOPLE and table.at_most is not None:
-        kept = found.limited(table)[rows]
+        kept = joined.limited(table)[rows]
         rows, home = rows[kept], home[kept]
     many = len(join.labels(name))
     cell, inside = np.zeros(len(rows), dtype=np.int64), np.ones(len(rows), dtype=bool)
     for split in join.factors(name):
-        code = _cells(found, split, rows, home)
+        code = _cells(joined, split, rows, home)
         inside &= code >= 0
         cell = cell * len(split.cells) + code
-    key = found.place[home[inside]] * many + cell[inside]
+    key = joined.place[home[inside]] * many + cell[inside]
     counts = np.bincount(key, minlength=tree.size * many).reshape(tree.size, many).astype(np.int64)
     for part in reversed(tree.depths[1:]):
         begin = np.flatnonzero(np.diff(tree.parent[part], prepend=-1))

@@ -32,7 +32,7 @@ from discreet.records.records import Examined, examine_records, input_of
 from discreet.records.suggestion import Suggestion, in_likely_encoding, suggest_input
 from discreet.tables import Problem, TableSource, is_there, kept_source, open_table
 
-MOST_SHOWN = 20
+_MOST_SHOWN = 20
 """Texts of one column that are shown."""
 
 
@@ -99,15 +99,15 @@ def check_records(asked: Checking) -> RecordCheck:
         return _check_join(asked, release, records)
     how = input_of(release, asked.input)
     likely = in_likely_encoding(how, records)
-    found = _examined(asked, release, records, likely)
-    columns, suggestion = found.columns, None
+    examined = _examined(asked, release, records, likely)
+    columns, suggestion = examined.columns, None
     if likely != how:  # the rest of it was read all the same, to find all problems at once
         text = dialect_of(how).not_utf8.replace("windows-1252", likely.encoding)
         if likely.encoding.startswith("utf"):
             text = text.replace("Latin-1 or Windows-1252", likely.encoding.upper())
-        found.problems.of(columns.table.problems.where, first_line=1).at(text)
+        examined.problems.of(columns.table.problems.where, first_line=1).at(text)
     if asked.suggest:
-        suggestion = suggest_input(release, records, found.tree, how, person=asked.id, show=asked.show)
+        suggestion = suggest_input(release, records, examined.tree, how, person=asked.id, show=asked.show)
         tried = _examined(asked, release, records, suggestion.table)
         suggestion = suggestion.tried(tried.problems.found, _scope(release, tried, records, suggestion.table))
     incomplete = int(np.count_nonzero(columns.left_out))
@@ -116,24 +116,24 @@ def check_records(asked: Checking) -> RecordCheck:
         release=release.name,
         records=Path(path).name,
         rows=columns.table.rows,
-        areas=None if found.tree is None else found.tree.size,
-        usable=not found.problems,
+        areas=None if examined.tree is None else examined.tree.size,
+        usable=not examined.problems,
         incomplete=incomplete,
-        excess=columns.table.rows - int(np.count_nonzero(found.counted)) - incomplete,
-        columns=_checked_columns(found, dict(_values(release)), show=asked.show),
-        problems=found.problems.found,
-        scope=_scope(release, found, records, likely),
+        excess=columns.table.rows - int(np.count_nonzero(examined.counted)) - incomplete,
+        columns=_checked_columns(examined, dict(_values(release)), show=asked.show),
+        problems=examined.problems.found,
+        scope=_scope(release, examined, records, likely),
         suggestion=suggestion,
     )
 
 
-def _scope(release: Release, found: Examined, records: TableSource, how: TableInput) -> Scope:
+def _scope(release: Release, examined: Examined, records: TableSource, how: TableInput) -> Scope:
     """Return which records can be counted, whether their areas were looked at, and which columns were not."""
-    columns = found.columns
-    counted = Extent.count("record", taken=int(np.count_nonzero(found.counted)), every=columns.table.rows)
+    columns = examined.columns
+    counted = Extent.count("record", taken=int(np.count_nonzero(examined.counted)), every=columns.table.rows)
     scope = Scope.whole(release.name, unit="record", neighbours="").with_part(counted)
-    scope = scope if found.tree is not None else scope.without("their areas")
-    unread = [] if found.problems else _unread(columns, records, how)
+    scope = scope if examined.tree is not None else scope.without("their areas")
+    unread = [] if examined.problems else _unread(columns, records, how)
     if not unread:
         return scope
     more = f" and {len(unread) - MOST_NAMED} more" if len(unread) > MOST_NAMED else ""
@@ -157,24 +157,24 @@ def _check_join(asked: Checking, release: Release, records: TableSource) -> Reco
         raise InputError(
             f"{release.name} reads people and households; an [input] is suggested for records of one file"
         )
-    found = examine_join(release, JoinedSources.of(release, replace(asked, records=records)))
-    people = found.files[PEOPLE].table
-    values = dict(found.join.values)
+    joined = examine_join(release, JoinedSources.of(release, replace(asked, records=records)))
+    people = joined.files[PEOPLE].table
+    values = dict(joined.join.values)
     scope = Scope.whole(release.name, unit="record", neighbours="").with_part(
-        Extent.count("record", taken=people.rows - found.incomplete, every=people.rows)
+        Extent.count("record", taken=people.rows - joined.incomplete, every=people.rows)
     )
-    known = found.tree if asked.units is not None else None  # else the areas are those that the file has
-    columns = (_columns_of(one, known, values, show=asked.show) for one in found.files.values())
+    known = joined.tree if asked.units is not None else None  # else the areas are those that the file has
+    columns = (_columns_of(file, known, values, show=asked.show) for file in joined.files.values())
     return RecordCheck(
         release=release.name,
         records=Path(records if isinstance(records, str | os.PathLike) else people.path).name,
         rows=people.rows,
-        areas=None if found.tree is None else found.tree.size,
-        usable=not found.problems,
-        incomplete=found.incomplete,
+        areas=None if joined.tree is None else joined.tree.size,
+        usable=not joined.problems,
+        incomplete=joined.incomplete,
         excess=0,
         columns=tuple(column for some in columns for column in some),
-        problems=found.problems.found,
+        problems=joined.problems.found,
         scope=scope if asked.units is not None else scope.without("their areas"),
     )
 
@@ -189,10 +189,10 @@ def _values(release: Release) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def _checked_columns(
-    found: Examined, values: dict[str, tuple[str, ...]], *, show: bool
+    examined: Examined, values: dict[str, tuple[str, ...]], *, show: bool
 ) -> tuple[CheckedColumn, ...]:
     """Return how each column fits, the area's first, and last those of numbers."""
-    return tuple(_columns_of(found.columns, found.tree, values, show=show))
+    return tuple(_columns_of(examined.columns, examined.tree, values, show=show))
 
 
 def _columns_of(
@@ -205,7 +205,7 @@ def _columns_of(
         if name not in columns.numbers and known is not None:
             unknown |= (lookup(columns.table.words[name], known) < 0) & ~columns.missing[name]
         many = np.bincount(texts.codes[unknown], minlength=1)
-        order = np.argsort(-many, kind="stable")[:MOST_SHOWN]
+        order = np.argsort(-many, kind="stable")[:_MOST_SHOWN]
         made.append(
             CheckedColumn(
                 name=name,

@@ -26,12 +26,12 @@ from discreet.tables import Codes, Dialect, Problems, ReadTable, TableSource, Wo
 Mask = NDArray[np.bool_]
 Value = str | Fraction
 
-MISSING = "a value is missing; as or leave_out in [input] says what to do"
+_MISSING = "a value is missing; as or leave_out in [input] says what to do"
 NO_TEXT = "a text is missing"
-IN_NO_BAND = "a number that is in no band of [input]"
-NO_NUMBER = "not a number"
+_IN_NO_BAND = "a number that is in no band of [input]"
+_NO_NUMBER = "not a number"
 COMMA = 'a number with a decimal comma; decimal = "," in [input] reads it'
-THOUSANDS = (
+_THOUSANDS = (
     "not a number as it stands: a comma or a point before three digits may separate thousands; take it out "
     "of the file, or say in [input] which is the decimal sign"
 )
@@ -63,10 +63,10 @@ def exact_number(text: str, decimal: str = ".") -> Fraction | None:
     return Fraction(text.replace(",", "."))
 
 
-def stated_number(text: str) -> Fraction | None:
+def _stated_number(text: str) -> Fraction | None:
     """Return the number that `[input]` states, with a point or a comma, whatever the file has.
 
-    >>> stated_number("2.5") == stated_number("2,5")
+    >>> _stated_number("2.5") == _stated_number("2,5")
     True
     """
     return exact_number(text, "," if "," in text else ".")
@@ -82,10 +82,10 @@ def without_zeros(text: str, decimal: str = ".") -> str:
     >>> without_zeros("9.000"), without_zeros("9.000", ",")
     ('9', '9.000')
     """
-    found = _WHOLE.fullmatch(text)
-    if found is None or (found[2] != decimal and len(found[3]) == 3):
+    match = _WHOLE.fullmatch(text)
+    if match is None or (match[2] != decimal and len(match[3]) == 3):
         return text
-    return found[1]
+    return match[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ def read_records(
     optional: Sequence[str] = (),
     name: str = "records",
     of: str = "",
-    missing: str = MISSING,
+    missing: str = _MISSING,
     problems: Problems | None = None,
 ) -> RecordColumns:
     """Read columns of records as `[input]` says.
@@ -145,30 +145,34 @@ def read_records(
     ['1/2', '2', '3']
     """
     shared = Problems() if problems is None else problems
-    wanted = {one: table.of(one).column or one for one in (*values, *numbers, *identifiers, *optional)}
-    meanings = {one: _Meanings(table, one, values.get(one, ())) for one in (*values, *optional)}
-    meanings |= {one: _Meanings(table, one, (), is_number=True) for one in numbers}
-    meanings |= {one: _Meanings(table, one, (), is_identifier=True) for one in identifiers}
+    wanted = {
+        value: table.of(value).column or value for value in (*values, *numbers, *identifiers, *optional)
+    }
+    meanings = {value: _Meanings(table, value, values.get(value, ())) for value in (*values, *optional)}
+    meanings |= {number: _Meanings(table, number, (), is_number=True) for number in numbers}
+    meanings |= {
+        identifier: _Meanings(table, identifier, (), is_identifier=True) for identifier in identifiers
+    }
     read = read_table(
         source,
-        words=list(dict.fromkeys(wanted[one] for one in wanted if one not in optional)),
-        optional=[wanted[one] for one in optional],
-        written=list(dict.fromkeys(wanted[one] for one, means in meanings.items() if not means.is_plain)),
+        words=list(dict.fromkeys(wanted[key] for key in wanted if key not in optional)),
+        optional=[wanted[key] for key in optional],
+        written=list(dict.fromkeys(wanted[key] for key, means in meanings.items() if not means.is_plain)),
         name=name,
         of=of,
-        blank=[wanted[one] for one in meanings],
+        blank=[wanted[key] for key in meanings],
         dialect=replace(dialect_of(table), values=frozenset(chain.from_iterable(values.values()))),
         partly=True,
         problems=shared,
     )
-    found = RecordColumns(read, {}, np.zeros(read.rows, dtype=np.bool_), {}, {}, {})
+    columns = RecordColumns(read, {}, np.zeros(read.rows, dtype=np.bool_), {}, {}, {})
     if read.words:
-        there = {one: column for one, column in wanted.items() if column in read.words}
+        there = {key: column for key, column in wanted.items() if column in read.words}
         when_missing = dict.fromkeys(there, missing) | dict.fromkeys(identifiers, NO_TEXT)
-        found = _with_meanings(read, there, meanings, when_missing | dict.fromkeys(optional, ""))
+        columns = _with_meanings(read, there, meanings, when_missing | dict.fromkeys(optional, ""))
     if problems is None:
         shared.stop()
-    return found
+    return columns
 
 
 def _with_meanings(
@@ -178,42 +182,42 @@ def _with_meanings(
     when_missing: Mapping[str, str],
 ) -> RecordColumns:
     """Return the columns of a table that was read, with what their texts mean."""
-    problems, texts = read.problems, {one: read.words[column] for one, column in wanted.items()}
-    problems.written = {one: problems.written[column] for one, column in wanted.items()}
+    problems, texts = read.problems, {name: read.words[column] for name, column in wanted.items()}
+    problems.written = {name: problems.written[column] for name, column in wanted.items()}
     words = dict(texts)
-    found = RecordColumns(replace(read, words=words), {}, np.zeros(read.rows, np.bool_), texts, {}, {})
-    for one in (one for one in meanings if one in wanted):
-        means = meanings[one]
-        rows = texts[one].codes
-        distinct = [*texts[one].values.to_pylist(), ""]  # the last stands for no text at all
+    columns = RecordColumns(replace(read, words=words), {}, np.zeros(read.rows, np.bool_), texts, {}, {})
+    for key in (name for name in meanings if name in wanted):
+        means = meanings[key]
+        rows = texts[key].codes
+        distinct = [*texts[key].values.to_pylist(), ""]  # the last stands for no text at all
         missing = np.array([means.is_missing(text) for text in distinct])[rows]
-        found.missing[one] = missing
+        columns.missing[key] = missing
         if means.leaves_out:
-            found.left_out[missing] = True
-            problems.pass_over(missing, one)
-        elif when_missing[one] and means.filled is None:
-            problems.unreadable(missing, when_missing[one], one)
-        found.unread[one] = np.zeros(read.rows, dtype=np.bool_)
+            columns.left_out[missing] = True
+            problems.pass_over(missing, key)
+        elif when_missing[key] and means.filled is None:
+            problems.unreadable(missing, when_missing[key], key)
+        columns.unread[key] = np.zeros(read.rows, dtype=np.bool_)
         if means.is_plain:
             continue
-        place: dict[Value, int] = {}
+        number_of: dict[Value, int] = {}
         codes, wrong = np.full(len(distinct), -1, dtype=np.int32), dict[str, Mask]()
         for number, text in enumerate(distinct):
-            value, why = means.read(text, is_typed=wanted[one] in read.typed)
+            value, why = means.read(text, is_typed=wanted[key] in read.typed)
             if value is not None:
-                codes[number] = place.setdefault(value, len(place))
+                codes[number] = number_of.setdefault(value, len(number_of))
             elif why:
                 wrong.setdefault(why, np.zeros(len(distinct), dtype=np.bool_))[number] = True
         for why, mask in wrong.items():
-            problems.unreadable(mask[rows], why, one)
-            found.unread[one] |= mask[rows]
+            problems.unreadable(mask[rows], why, key)
+            columns.unread[key] |= mask[rows]
         if means.is_number:
-            numbers = tuple(value for value in place if isinstance(value, Fraction))
-            found.numbers[one] = ExactNumbers(codes[rows], numbers)
-            del words[one]
+            numbers = tuple(value for value in number_of if isinstance(value, Fraction))
+            columns.numbers[key] = ExactNumbers(codes[rows], numbers)
+            del words[key]
         else:
-            words[one] = Words(codes[rows], strings([str(value) for value in place]))
-    return found
+            words[key] = Words(codes[rows], strings([str(value) for value in number_of]))
+    return columns
 
 
 class _Meanings:
@@ -238,7 +242,7 @@ class _Meanings:
         self.leaves_out = how.leave_out
         self.filled: Value | None = how.filled or None
         if is_number and how.filled:
-            number = stated_number(how.filled)
+            number = _stated_number(how.filled)
             if number is None:
                 raise InputError(f"as of {name!r} in [input] is {how.filled!r}; a number is needed")
             self.filled = number
@@ -283,7 +287,7 @@ class _Meanings:
         elif bare in self._known:
             text = bare
         if self.is_number:
-            number = stated_number(text) if is_code else self._number(text, is_typed=is_typed)
+            number = _stated_number(text) if is_code else self._number(text, is_typed=is_typed)
             return number, self._no_number(text) if number is None else ""
         if self._is_identifier and not is_code:
             text = self._folded(bare)  # however it is written, it is the same person
@@ -300,16 +304,16 @@ class _Meanings:
     def _no_number(self, text: str) -> str:
         """Return what is wrong with a text that is no number."""
         if is_grouped(text, ",") or is_grouped(text, "."):
-            return THOUSANDS
-        return COMMA if self._table.decimal == "." and exact_number(text, ",") is not None else NO_NUMBER
+            return _THOUSANDS
+        return COMMA if self._table.decimal == "." and exact_number(text, ",") is not None else _NO_NUMBER
 
     def _band(self, text: str, number: Fraction | None) -> tuple[Value | None, str]:
         """Return the band of a number that a text is."""
         if number is None:
             return None, self._no_number(text)
         bands = self._how.bands
-        lowers = [one.lower for one in bands if one.lower is not None]
-        place = bisect_right(lowers, number) + len(bands) - len(lowers) - 1  # the lowest band may have no end
-        if place < 0 or ((upper := bands[place].upper) is not None and number >= upper):
-            return None, IN_NO_BAND
-        return bands[place].label, ""
+        lowers = [band.lower for band in bands if band.lower is not None]
+        index = bisect_right(lowers, number) + len(bands) - len(lowers) - 1  # the lowest band may have no end
+        if index < 0 or ((upper := bands[index].upper) is not None and number >= upper):
+            return None, _IN_NO_BAND
+        return bands[index].label, ""

@@ -35,7 +35,7 @@ from discreet.records.record_areas import areas_of_release
 from discreet.records.record_columns import RecordColumns, read_records
 from discreet.tables import Problems, ReadTable, TableSource, Words
 
-EXCESS = ("refuse", "keep")
+_EXCESS = ("refuse", "keep")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +80,23 @@ def count_records(release: Release, asked: RecordsAsked) -> CountTable:
     """Validate records and count them; every problem that is found is reported, with its line."""
     if asked.units is None:
         raise InputError("records need a table of areas: all areas, inhabited or not, must be known")
-    found = examine_records(release, asked)
-    found.problems.stop()
-    attributes, tree, table = release.attributes, found.tree, found.columns.table
+    examined = examine_records(release, asked)
+    examined.problems.stop()
+    attributes, tree, table = release.attributes, examined.tree, examined.columns.table
     assert attributes is not None
     assert tree is not None
     tables = {query: attributes.tabulation(query) for query in queries_of(release)}
-    layout = Layout.of(release, tree, {query: strings(list(one.labels)) for query, one in tables.items()})
-    unit, cell, incomplete = found.unit, found.cell, int(np.count_nonzero(found.columns.left_out))
-    left_out = table.rows - int(np.count_nonzero(found.counted)) - incomplete
-    sums = amounts(attributes.variables, found.columns.numbers, table.rows)
+    layout = Layout.of(
+        release, tree, {query: strings(list(tabulation.labels)) for query, tabulation in tables.items()}
+    )
+    unit, cell, incomplete = examined.unit, examined.cell, int(np.count_nonzero(examined.columns.left_out))
+    left_out = table.rows - int(np.count_nonzero(examined.counted)) - incomplete
+    sums = amounts(attributes.variables, examined.columns.numbers, table.rows)
     if left_out or incomplete:
-        unit, cell = unit[found.counted], cell[found.counted]
-        sums = None if sums is None else sums[found.counted]
+        unit, cell = unit[examined.counted], cell[examined.counted]
+        sums = None if sums is None else sums[examined.counted]
     told = (table.origin("records"),), table.format, table.rows, left_out
-    del table, found
+    del table, examined
     return CountTable(layout, _sums(layout, attributes, unit, cell, sums), *told, incomplete=incomplete)
 
 
@@ -120,7 +122,7 @@ def examine_records(release: Release, asked: RecordsAsked, *, chances: Sequence[
         about = "is about people and households, which tabulate, measure and check-records count"
         why = about if release.join is not None else "states no attributes, so its queries cannot be counted"
         raise InputError(f"release {release.name!r} {why}")
-    if excess not in EXCESS:
+    if excess not in _EXCESS:
         raise InputError(f"excess is {excess!r}; it must be refuse or keep")
     if at_most is not None:
         whole(at_most, name="at_most")
@@ -207,13 +209,13 @@ def _sums(
             mine = kinds == kind
             start = layout.base[at[mine]] - base
             for query in layout.asked[kind]:
-                place = start + layout.offset(int(kind), query) + index[query][inside[mine]]
+                cell_number = start + layout.offset(int(kind), query) + index[query][inside[mine]]
                 number = numbers[mine, columns[query]]
                 if sizes[query] == many:
-                    vector[place] = number  # each cell comes once
+                    vector[cell_number] = number  # each cell comes once
                 else:
-                    order = np.argsort(place, kind="stable")
-                    where, sums = _distinct(place[order], number[order])
+                    order = np.argsort(cell_number, kind="stable")
+                    where, sums = _distinct(cell_number[order], number[order])
                     vector[where] = sums
         return vector
 

@@ -16,17 +16,17 @@ from discreet.budget.attributes import ALL, JOIN
 from discreet.errors import InputError
 from discreet.noise import Noise
 
-EVERYBODY = "*"
-ITERATIONS = {"A-G": "ABCDEFG", "H,I": "HI", EVERYBODY: EVERYBODY}
-WITHOUT_ITERATIONS = ("PH2", "PH6")
-DERIVED = {
+_EVERYBODY = "*"
+_ITERATIONS = {"A-G": "ABCDEFG", "H,I": "HI", _EVERYBODY: _EVERYBODY}
+_WITHOUT_ITERATIONS = ("PH2", "PH6")
+_DERIVED = {
     "PH5_num": ("PH4", {"2": "2", "3": "3"}),
     "PH8_num": ("PH7", {"2": "2", "3": "2", "4": "3"}),
 }
 """Tables made of others, and the cell that each of theirs belongs to."""
 
-NATION = "USA"
-NATION_ID = "1"
+_NATION = "USA"
+_NATION_ID = "1"
 
 Row = tuple[str, str, str, str, int, str, float]
 """Region, its type, iteration, cell, count, noise and its variance."""
@@ -35,7 +35,7 @@ Row = tuple[str, str, str, str, int, str, float]
 def check_bureau_names(release: Release) -> None:
     """Refuse a release whose queries are not tables and groups of iterations."""
     names = (query.name for level in release.levels for query in level.queries)
-    wrong = [name for name in names if name.partition(" ")[2] not in ITERATIONS]
+    wrong = [name for name in names if name.partition(" ")[2] not in _ITERATIONS]
     if release.join is None or wrong:
         raise InputError(
             f"{release.name} has no tables of the Supplemental DHC, such as 'PH3 A-G'; the Bureau's columns "
@@ -50,11 +50,11 @@ def write_bureau_tables(
     tables: dict[str, list[Row]] = {}
     for table, row in _rows(layout, read, laws):
         tables.setdefault(table, []).append(row)
-    for name, (of, cells) in DERIVED.items():
+    for name, (of, cells) in _DERIVED.items():
         if of in tables:
             tables[name] = _derived(tables[of], cells)
     for name in sorted(tables):
-        lines = [_line(name, one, noisy=laws is not None) for one in tables[name]]
+        lines = [_line(name, line, noisy=laws is not None) for line in tables[name]]
         folder.text(name, "csv", "".join([_header(name, noisy=laws is not None), *lines]))
 
 
@@ -63,20 +63,20 @@ def _rows(layout: Layout, read: Callable[[slice], Integers], laws: Laws | None) 
     for unit, region in enumerate(names):
         counts, kind = read(slice(unit, unit + 1)), int(layout.kind[unit])
         level = layout.tree.levels[layout.tree.kind[unit]]
-        region = NATION_ID if level == NATION else region
+        region = _NATION_ID if level == _NATION else region
         for query in layout.asked[kind]:
             table, _, group = query.partition(" ")
             noise, variance = _noise(None if laws is None else laws[kind][query])
             start = layout.offset(kind, query)
-            for place, label in enumerate(layout.cells[query].to_pylist()):
+            for number, label in enumerate(layout.cells[query].to_pylist()):
                 code, cell = _code_and_cell(label, group)
-                yield table, (region, level, code, cell, int(counts[start + place]), noise, variance)
+                yield table, (region, level, code, cell, int(counts[start + number]), noise, variance)
 
 
 def _code_and_cell(label: str, group: str) -> tuple[str, str]:
     """Take the name of a cell apart; a table that counts everybody in one cell has the cell 1."""
     parts = [] if label == ALL else label.split(JOIN)
-    code = EVERYBODY if group == EVERYBODY else parts.pop(0)
+    code = _EVERYBODY if group == _EVERYBODY else parts.pop(0)
     return code, parts[0] if parts else "1"
 
 
@@ -98,13 +98,13 @@ def _derived(rows: Sequence[Row], cells: dict[str, str]) -> list[Row]:
 
 def _header(name: str, *, noisy: bool) -> str:
     words = ["REGION_ID", "REGION_TYPE", "ITERATION_CODE", f"{name.upper()}_DATA_CELL", "COUNT"]
-    if name in WITHOUT_ITERATIONS:
+    if name in _WITHOUT_ITERATIONS:
         words.remove("ITERATION_CODE")
     return "|".join([*words, *(["NOISE_DISTRIBUTION", "VARIANCE"] if noisy else [])]) + "\n"
 
 
 def _line(name: str, row: Row, *, noisy: bool) -> str:
     words = list(map(str, row if noisy else row[:5]))
-    if name in WITHOUT_ITERATIONS:
+    if name in _WITHOUT_ITERATIONS:
         del words[2]
     return "|".join(words) + "\n"

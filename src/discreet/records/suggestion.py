@@ -42,29 +42,29 @@ from discreet.tables import (
 
 _PLAIN = ColumnInput()
 
-MOST_TEXTS = 5_000
+_MOST_TEXTS = 5_000
 """Different texts of a column that are kept; a column with more holds no codes."""
 
-MOST_CODES = 50
+_MOST_CODES = 50
 """Codes that are listed to be filled in."""
 
-FEW_NUMBERS = 25
+_FEW_NUMBERS = 25
 """Different numbers of a column, at most, that may be codes of categories: groups of ages have up to 23."""
 
-OLDEST = 120
+_OLDEST = 120
 """An age, at most; a larger number in bands of ages is a year, a code or an identifier."""
 
 _USUAL = tomllib.loads((files("discreet.records") / "usual_words.toml").read_text(encoding="utf-8"))
-MARKS: frozenset[str] = frozenset(_USUAL["marks"])
+_MARKS: frozenset[str] = frozenset(_USUAL["marks"])
 """Texts that usually stand for no value."""
 
-UNKNOWN: frozenset[str] = frozenset(_USUAL["unknown"])
+_UNKNOWN: frozenset[str] = frozenset(_USUAL["unknown"])
 """How a value is called that means that there is none."""
 
 NAMES: list[list[str]] = _USUAL["names"]
 """What columns are called, one thing a list."""
 
-TAILS: frozenset[str] = frozenset(("", *_USUAL["tails"]))
+_TAILS: frozenset[str] = frozenset(("", *_USUAL["tails"]))
 """What may stand behind such a name without changing its meaning."""
 
 WORDS: dict[str, list[list[str]]] = _USUAL["values"]
@@ -125,7 +125,7 @@ class _Profile:
             self._note_number(text)
             if self.texts is not None:
                 self.texts[text] = self.texts.get(text, 0) + many
-                if len(self.texts) > MOST_TEXTS:
+                if len(self.texts) > _MOST_TEXTS:
                     self.texts = None
 
     def _note_number(self, text: str) -> None:
@@ -145,11 +145,11 @@ class _Profile:
     @property
     def values(self) -> dict[str, int]:
         """Texts that may be values, without spaces around them."""
-        found: dict[str, int] = {}
+        counts: dict[str, int] = {}
         for text, many in (self.texts or {}).items():
             if not _is_mark(text):
-                found[text.strip()] = found.get(text.strip(), 0) + many
-        return found
+                counts[text.strip()] = counts.get(text.strip(), 0) + many
+        return counts
 
     @property
     def numeric_share(self) -> float:
@@ -170,7 +170,7 @@ class _Profile:
 
 
 def _is_mark(text: str) -> bool:
-    return not text.strip() or without_zeros(text.strip()) in MARKS
+    return not text.strip() or without_zeros(text.strip()) in _MARKS
 
 
 def suggest_input(
@@ -197,12 +197,14 @@ def suggest_input(
     profiles = _profiles(opened)
     if person is not None and person not in wanted:
         profiles.pop(guessed.of(person).column or person, None)
-    found = _Finding(guessed, profiles, dict(release.attributes.values), numbers, tree, show)
-    named = {one.strip().casefold() for one in opened.names}
-    is_header = not named.isdisjoint(one.casefold() for one in wanted)
-    if _is_record(opened, profiles, frozenset() if is_header else found.areas.union(*found.values.values())):
+    finding = _Finding(guessed, profiles, dict(release.attributes.values), numbers, tree, show)
+    named = {name.strip().casefold() for name in opened.names}
+    is_header = not named.isdisjoint(word.casefold() for word in wanted)
+    if _is_record(
+        opened, profiles, frozenset() if is_header else finding.areas.union(*finding.values.values())
+    ):
         raise InputError(f"the first line of {opened.shown} seems to be a record; it must name the columns")
-    return found.suggestion(opened.shown)
+    return finding.suggestion(opened.shown)
 
 
 def in_likely_encoding(how: TableInput, records: TableSource) -> TableInput:
@@ -214,7 +216,9 @@ def in_likely_encoding(how: TableInput, records: TableSource) -> TableInput:
 
 def _with(table: TableInput, **changes: object) -> TableInput:
     """Return how a table is written, but for changes."""
-    every = {one.name: getattr(table, one.name) for one in fields(table)} | {"columns": dict(table.columns)}
+    every = {part.name: getattr(table, part.name) for part in fields(table)} | {
+        "columns": dict(table.columns)
+    }
     return TableInput(**every | changes)
 
 
@@ -224,19 +228,21 @@ def _profiles(opened: OpenTable) -> dict[str, _Profile]:
     These are columns whose name occurs twice, is empty or has a control character in it.
     """
     names = [name for name in opened.names if opened.names.count(name) == 1 and _can_be_named(name)]
-    found = {name: _Profile(name) for name in names}
+    profiles = {name: _Profile(name) for name in names}
     for batch in opened.batches(dict.fromkeys(names, "any"), Problems()):
         for name in names:
             column = arrow().chunked_array([batch.column(name)])
-            if name in found and not _is_textual(column):
-                del found[name]
-            elif name in found:
+            if name in profiles and not _is_textual(column):
+                del profiles[name]
+            elif name in profiles:
                 words = words_of(written_out(column))
                 many = arrow("compute").value_counts(arrow().array(words.codes)).to_pylist()
                 texts = [*words.values.to_pylist(), ""]
-                found[name].is_typed = _is_numeric(column)
-                found[name].add([texts[one["values"]] for one in many], [one["counts"] for one in many])
-    return found
+                profiles[name].is_typed = _is_numeric(column)
+                profiles[name].add(
+                    [texts[values["values"]] for values in many], [values["counts"] for values in many]
+                )
+    return profiles
 
 
 def _can_be_named(column: str) -> bool:
@@ -264,7 +270,8 @@ def _is_record(opened: OpenTable, profiles: Mapping[str, _Profile], values: froz
     Then a name is a number, a value of its column, or one of the `values` of the release.
     """
     return isinstance(opened, Delimited) and (
-        is_record(opened.names, values) or any(name in (one.texts or ()) for name, one in profiles.items())
+        is_record(opened.names, values)
+        or any(name in (profile.texts or ()) for name, profile in profiles.items())
     )
 
 
@@ -286,7 +293,7 @@ class _Finding:
         if tree is not None:
             lowest = zip(tree.names.to_pylist(), tree.leaf.tolist(), strict=True)
             self.areas = frozenset(name for name, leaf in lowest if leaf)
-        signs = {sign for one in profiles.values() for sign in one.decimals}
+        signs = {sign for profile in profiles.values() for sign in profile.decimals}
         self.decimals = {how.decimal} if how.decimal == "," else signs
         self.notes: dict[str, list[str]] = {}
         self.undecided: list[str] = []
@@ -298,7 +305,7 @@ class _Finding:
         matched = self._matched(columns)
         for name in self.wanted:
             if name not in matched:
-                free = [one for one in self.profiles if one not in matched.values()][:MOST_CODES]
+                free = [profile for profile in self.profiles if profile not in matched.values()][:_MOST_CODES]
                 line = f'# {quoted(name)} = {{ column = "..."{self._codes(name, {})} }}'
                 self._leave(name, line, f"which column is it? {', '.join(free)}")
                 continue
@@ -307,17 +314,19 @@ class _Finding:
             if entry is not None:
                 columns[name] = entry
         is_open = len(matched) < len(self.wanted)  # then it may be any of the other columns
-        used = [one for name, one in self.profiles.items() if is_open or name in matched.values()]
+        used = [profile for name, profile in self.profiles.items() if is_open or name in matched.values()]
         changes: dict[str, object] = {"columns": columns}
         numeric = [name for name in matched if self._is_number(name) or columns.get(name, _PLAIN).bands]
         commas = any(self.profiles[matched[name]].commas for name in numeric)
         if numeric and "," in self.decimals and (commas or self.decimals == {","}):
             changes["decimal"] = ","
-        marks = any(text.strip() for one in used for text in one.texts or () if _is_mark(text))
+        marks = any(text.strip() for profile in used for text in profile.texts or () if _is_mark(text))
         if marks and not self.how.missing:
             known = {value for values in self.values.values() for value in values}
             changes["missing"] = [mark for mark in _USUAL["marks"] if mark not in known]
-        spaced = any(text != text.strip() and _is_mark(text) for one in used for text in one.texts or ())
+        spaced = any(
+            text != text.strip() and _is_mark(text) for profile in used for text in profile.texts or ()
+        )
         changes |= {"trim": True} if self.trim or spaced else {}
         changes |= {"ignore_case": True} if self.ignore_case else {}
         table = _with(self.how, **changes)
@@ -334,8 +343,8 @@ class _Finding:
         columns = {quoted(name): name for name, _ in table.columns}
         lines = list(input_lines(table))
         if not table.columns:
-            place = next((at for at, one in enumerate(lines) if one == "[input.areas]"), len(lines))
-            lines.insert(place, "[input.columns]")
+            index = next((at for at, text in enumerate(lines) if text == "[input.areas]"), len(lines))
+            lines.insert(index, "[input.columns]")
         told = set()
         for line in lines:
             yield line
@@ -357,12 +366,18 @@ class _Finding:
         matched: dict[str, str] = {}
         for name in self.wanted:
             column = stated[name].column or name if name in stated else name
-            near = [one for one in self.profiles if one.strip().casefold() == column.strip().casefold()]
+            near = [
+                profile
+                for profile in self.profiles
+                if profile.strip().casefold() == column.strip().casefold()
+            ]
             if column in self.profiles or len(near) == 1:
                 matched[name] = column if column in self.profiles else near[0]
         taken = set(matched.values())
         likely = {
-            name: self._likely(name, [one for one in self.profiles.values() if one.name not in taken])
+            name: self._likely(
+                name, [profile for profile in self.profiles.values() if profile.name not in taken]
+            )
             for name in self.wanted
             if name not in matched and name not in stated
         }
@@ -373,11 +388,11 @@ class _Finding:
     def _likely(self, name: str, columns: Sequence[_Profile]) -> list[str]:
         """Return the columns that are named best for an attribute; of several one whose texts are values."""
         words = next((words for words in NAMES if name.casefold() in words), [name.casefold()])
-        ranks = {one.name: max(_alikeness(one.name, word) for word in words) for one in columns}
+        ranks = {column.name: max(_alikeness(column.name, word) for word in words) for column in columns}
         best = max(ranks.values(), default=0)
-        likely = [one for one in columns if best and ranks[one.name] == best]
-        fitting = [one for one in likely if self._fits(name, one)] if len(likely) > 1 else []
-        return [one.name for one in (fitting if len(fitting) == 1 else likely)]
+        likely = [column for column in columns if best and ranks[column.name] == best]
+        fitting = [column for column in likely if self._fits(name, column)] if len(likely) > 1 else []
+        return [column.name for column in (fitting if len(fitting) == 1 else likely)]
 
     def _fits(self, name: str, column: _Profile) -> bool:
         """Whether half of the texts of a column, or more, are areas or values, or words for them."""
@@ -391,11 +406,11 @@ class _Finding:
 
     def _area_share(self, column: _Profile) -> tuple[float, int]:
         """Return the share of rows whose area is known, and the width at which that is most."""
-        best = (column.share(frozenset(one.casefold() for one in self.areas)), 0)
+        best = (column.share(frozenset(area.casefold() for area in self.areas)), 0)
         for width in {len(area) for area in self.areas if area.isdecimal() and area.startswith("0")}:
-            padded = {one.lstrip("0") or "0" for one in self.areas if len(one) == width} | self.areas
+            padded = {area.lstrip("0") or "0" for area in self.areas if len(area) == width} | self.areas
             share = column.share(frozenset(padded))
-            best = max(best, (share, width), key=lambda one: one[0])
+            best = max(best, (share, width), key=lambda pair: pair[0])
         return best
 
     # -- how it is written -----------------------------------------------------------------------------------
@@ -415,7 +430,7 @@ class _Finding:
         elif self._is_number(name) and stated is None and (doubt := self._doubtful_sign(column)):
             self._leave(name, f"# {quoted(name)} = {{ column = {quoted(column.name)} }}", doubt)
             return None
-        unknown = [value for value in self.values.get(name, ()) if value.casefold() in UNKNOWN]
+        unknown = [value for value in self.values.get(name, ()) if value.casefold() in _UNKNOWN]
         gaps = column.has_gaps and not (entry.filled or entry.leave_out)
         if gaps and len(unknown) == 1:
             made["filled"] = unknown[0]
@@ -425,19 +440,21 @@ class _Finding:
             text = f"{name}: some records have none; add to the line above{example} leave_out = true"
             self.notes.setdefault(name, []).append(f"# {text}")
             self.undecided.append(name)
-        return changed_column(entry, **made)
+        return _changed_column(entry, **made)
 
     def _read_as(self, name: str, column: _Profile) -> dict[str, object] | None:
         """Return what makes values of a column's texts; None if a person must say it."""
         values = self.values[name]
         exact, known = set(values), {value.casefold(): value for value in values}
-        bands = [value for value in values if value.casefold() not in UNKNOWN]
+        bands = [value for value in values if value.casefold() not in _UNKNOWN]
         met = {text.casefold() for text in column.values} & known.keys()
         if column.share(known) >= 0.5 and len(met) >= min(2, len(column.values)):
             texts = [text for text in column.texts or () if not _is_mark(text)]
             tidy = {text: text.strip() for text in texts}
             self.trim |= any(text != tidy[text] and tidy[text].casefold() in known for text in texts)
-            self.ignore_case |= any(one not in exact and one.casefold() in known for one in tidy.values())
+            self.ignore_case |= any(
+                value not in exact and value.casefold() in known for value in tidy.values()
+            )
             return {}
         if is_bands(bands) and column.points + column.commas:
             if doubt := self._doubtful_sign(column) or _doubtful_bands(bands, column):
@@ -451,7 +468,7 @@ class _Finding:
             return {"codes": codes}
         entry = f"{{ column = {quoted(column.name)}{self._codes(name, column.values)} }}"
         line = f"# {quoted(name)} = {entry}"
-        self._leave(name, line, f"which text is which of {', '.join(values[:MOST_CODES])}?")
+        self._leave(name, line, f"which text is which of {', '.join(values[:_MOST_CODES])}?")
         return None
 
     def _doubtful_sign(self, column: _Profile) -> str:
@@ -469,21 +486,21 @@ class _Finding:
         pairs = [("...", value) for value in self.values.get(name, ())]
         if self.show and texts:
             pairs = [(text, "...") for text in texts]
-        if not pairs or len(pairs) > MOST_CODES:
+        if not pairs or len(pairs) > _MOST_CODES:
             return ""
-        return f", codes = {{ {', '.join(f'{quoted(one)} = {quoted(other)}' for one, other in pairs)} }}"
+        return f", codes = {{ {', '.join(f'{quoted(code)} = {quoted(other)}' for code, other in pairs)} }}"
 
 
-def changed_column(column: ColumnInput, **changes: object) -> ColumnInput:
+def _changed_column(column: ColumnInput, **changes: object) -> ColumnInput:
     """Return how a column is read, but for changes.
 
-    >>> changed_column(ColumnInput(column="ALTER", bands=["0-17", "18+"]), filled="unknown").filled
+    >>> _changed_column(ColumnInput(column="ALTER", bands=["0-17", "18+"]), filled="unknown").filled
     'unknown'
     """
     every: dict[str, object] = {
         key: getattr(column, key) for key in ("column", "missing", "filled", "leave_out", "width")
     }
-    every |= {"bands": {one.label: one.text for one in column.bands}, "codes": dict(column.codes)}
+    every |= {"bands": {band.label: band.text for band in column.bands}, "codes": dict(column.codes)}
     return ColumnInput(**every | changes)  # type: ignore[arg-type]
 
 
@@ -496,26 +513,26 @@ def _doubtful_bands(bands: Sequence[str], column: _Profile) -> str:
     column AGE has few different numbers, all of them in one band; are they codes or true numbers?
     """
     read = read_bands(bands)
-    found: list[str] = []
-    if column.texts is not None and len(column.values) <= FEW_NUMBERS:
-        found.append("few different numbers")
+    doubts: list[str] = []
+    if column.texts is not None and len(column.values) <= _FEW_NUMBERS:
+        doubts.append("few different numbers")
     if column.numeric_share < 0.5:
-        found.append("texts that are no numbers in most rows")
+        doubts.append("texts that are no numbers in most rows")
     if column.least is not None and column.most is not None:
         if any(
-            (one.lower is None or one.lower <= column.least)
-            and (one.upper is None or column.most < one.upper)
-            for one in read
+            (means.lower is None or means.lower <= column.least)
+            and (means.upper is None or column.most < means.upper)
+            for means in read
         ):
-            found.append(f"{'all of them' if found else 'numbers that are all'} in one band")
-        ends = [end for one in read for end in (one.lower, one.upper) if end is not None]
-        if max(ends) <= OLDEST < column.most:
-            found.append(f"numbers above {OLDEST}, which may be years of birth")
+            doubts.append(f"{'all of them' if doubts else 'numbers that are all'} in one band")
+        ends = [end for band in read for end in (band.lower, band.upper) if end is not None]
+        if max(ends) <= _OLDEST < column.most:
+            doubts.append(f"numbers above {_OLDEST}, which may be years of birth")
         if column.least < 0 <= min(ends):
-            found.append("numbers below zero")
-    if not found:
+            doubts.append("numbers below zero")
+    if not doubts:
         return ""
-    return f"column {column.name} has {', '.join(found)}; are they codes or true numbers?"
+    return f"column {column.name} has {', '.join(doubts)}; are they codes or true numbers?"
 
 
 def _alikeness(column: str, word: str) -> int:
@@ -534,7 +551,7 @@ def _alikeness(column: str, word: str) -> int:
     if len(short) < 3 or not long.startswith(short):
         return 0
     is_cut_off = short is called and word.isalpha()
-    return int(is_cut_off or re.sub(r"[\W\d_]", "", rest) in TAILS)
+    return int(is_cut_off or re.sub(r"[\W\d_]", "", rest) in _TAILS)
 
 
 def _codes_by_words(values: Sequence[str], column: _Profile) -> dict[str, str]:
@@ -553,10 +570,10 @@ def _codes_by_words(values: Sequence[str], column: _Profile) -> dict[str, str]:
             both = zip(WORDS["English"], groups, strict=True)
             mine = [words for first, words in both if value.casefold() in (*first, *words)]
             for word in mine[0] if len(mine) == 1 else ():
-                if word not in {one.casefold() for one in values}:
+                if word not in {known.casefold() for known in values}:
                     codes[word] = value
         read = {text: codes.get(text, text) for text in texts}
-        if codes and texts <= {*codes, *(one.casefold() for one in values)} and _are_told_apart(read):
+        if codes and texts <= {*codes, *(known.casefold() for known in values)} and _are_told_apart(read):
             return codes
     return {}
 

@@ -29,7 +29,7 @@ Options = dict[str, Any]
 """Options for ECharts."""
 
 INK, SOFT, RULE, PAPER = "var(--ink)", "var(--chart-soft)", "var(--chart-rule)", "var(--paper)"
-COLOURS = tuple(f"var(--line-{place})" for place in range(5))
+COLOURS = tuple(f"var(--line-{number})" for number in range(5))
 """Colours of the style sheet, which has a light and a dark set; the last is that of the background."""
 
 _WEIGHTS = {Weight.LIGHT: 1.0, Weight.NORMAL: 1.8, Weight.HEAVY: 2.5}
@@ -66,7 +66,7 @@ def chart_of(panel: Panel) -> Options:
     """
     x, y = _axis(panel.x, is_upright=False), _axis(panel.y, is_upright=True)
     drawn = [_series(item, panel) for item in panel.items]
-    names = [str(one["name"]) for one in drawn if "name" in one]
+    names = [str(series["name"]) for series in drawn if "name" in series]
     left = _room(panel.y) if panel.y.names else 20 + y["nameGap"]
     made: Options = {
         "animation": False,
@@ -261,23 +261,23 @@ def _ends(panel: Panel, axis: Axis, *, upright: bool) -> tuple[float, float]:
     return low, axis.high if axis.high is not None else max(seen, default=1.0)
 
 
-def _colour(place: int) -> str:
-    return COLOURS[place if place == QUIET else place % 5]
+def _colour(number: int) -> str:
+    return COLOURS[number if number == QUIET else number % 5]
 
 
-def _stroke(place: int, weight: Weight) -> Options:
-    drawn = dashes(place, weight)
-    return {"type": [round(2 * part) for part in drawn] if drawn else "solid", "color": _colour(place)}
+def _stroke(number: int, weight: Weight) -> Options:
+    drawn = dashes(number, weight)
+    return {"type": [round(2 * part) for part in drawn] if drawn else "solid", "color": _colour(number)}
 
 
 # -- legends, and panels of other kinds ----------------------------------------------------------------------
 
 
-def legend_rows(names: Sequence[str], width: int) -> int:
+def _legend_rows(names: Sequence[str], width: int) -> int:
     """Return how many rows the legend takes in a chart `width` pixels wide.
 
-    >>> legend_rows(["Exact", "zCDP", "Gaussian DP"], 500), legend_rows(["Exact", "zCDP", "Gaussian DP"], 200)
-    (1, 2)
+    >>> [_legend_rows(["Exact", "zCDP", "Gaussian DP"], width) for width in (500, 200)]
+    [1, 2]
     """
     rows, used = 1, 0.0
     for name in names:
@@ -288,7 +288,7 @@ def legend_rows(names: Sequence[str], width: int) -> int:
 
 def _legend(names: Sequence[str]) -> Options:
     """The legend on top, which takes more rows in a narrower chart; one of more than five is split."""
-    many = {width: legend_rows(names, width) for width in _WIDTHS}
+    many = {width: _legend_rows(names, width) for width in _WIDTHS}
     tops = {width: 6 + 28 * (rows if max(many.values()) <= 5 else 1) for width, rows in many.items()}
     cut = {"width": _LONGEST, "overflow": "truncate"} if max(map(len, names), default=0) > 30 else {}
     return {
@@ -357,9 +357,9 @@ def _shaded(panel: Panel, made: Options) -> None:
         for key, start, count in zip(("xAxis", "yAxis"), cells.start, many, strict=True):
             made[key] |= {
                 "type": "category",
-                "data": [tick_text(Axis(), start + place) for place in range(count)],
+                "data": [tick_text(Axis(), start + step) for step in range(count)],
             }
-    seen = [at[2] for one in made["series"] if one["type"] == "heatmap" for at in one["data"]]
+    seen = [at[2] for series in made["series"] if series["type"] == "heatmap" for at in series["data"]]
     low, high = cells.ends or (min(seen, default=0.0), max(seen, default=1.0))
     shades = ["#2166ac", "#f7f7f7", "#b2182b"] if cells.ends else ["#ffffe5", "#fec44f", "#cc4c02"]
     made["visualMap"] = {"show": False, "min": low, "max": high, "inRange": {"color": shades}}

@@ -24,8 +24,8 @@ def csv_of(table: AnswerTable) -> str:
     >>> csv_of(AnswerTable((area, change), (("=1+1", Quantity(-3)), ("-7", "-1/2"))))
     "area,change\\n'=1+1,-3\\n-7,-1/2\\n"
     """
-    keyed = [(place, column.key) for place, column in enumerate(table.columns) if column.key]
-    rows = [[_field(machine(row[place])) for place, _ in keyed] for row in table.rows]
+    keyed = [(number, column.key) for number, column in enumerate(table.columns) if column.key]
+    rows = [[_field(machine(row[number])) for number, _ in keyed] for row in table.rows]
     return csv_text([key for _, key in keyed], rows)
 
 

@@ -15,9 +15,9 @@ def tables_of(answer: Answer) -> dict[str, AnswerTable]:
     >>> list(tables_of(Answer("noise", {"levels": levels}))), list(tables_of(Answer("noise", {}, (levels,))))
     (['levels'], ['table 1'])
     """
-    named = {name: one for name, one in answer.record.items() if isinstance(one, AnswerTable)}
+    named = {name: table for name, table in answer.record.items() if isinstance(table, AnswerTable)}
     shown = [part for part in answer.body if isinstance(part, AnswerTable)]
-    numbered = {one.title or f"table {place}": one for place, one in enumerate(shown, 1)}
+    numbered = {table.title or f"table {number}": table for number, table in enumerate(shown, 1)}
     return dict(answer.tables) or named or numbered
 
 

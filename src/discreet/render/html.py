@@ -37,7 +37,7 @@ from discreet.answers.figure import Picture
 from discreet.answers.quantity import Quantity
 from discreet.errors import visible
 
-SHORT = 16
+_SHORT = 16
 """Rows of a table that is printed on one page."""
 
 _LONE = re.compile("[\ud800-\udfff]")
@@ -71,10 +71,10 @@ def section_of(answer: Answer, *, anchor: str, colours: Mapping[str, str] | None
     return _Writer(colours=colours or {}).section(answer, f'id="{anchor}"', 2)
 
 
-def marked_up(body: Sequence[Part]) -> Iterator[Part]:
+def _marked_up(body: Sequence[Part]) -> Iterator[Part]:
     """Yield the parts of a body; lines that are written as a page of Markdown become headings and lists.
 
-    >>> list(marked_up((Paragraph("## The odds"), Paragraph("- One."), Paragraph("- Two."), "Three.")))
+    >>> list(_marked_up((Paragraph("## The odds"), Paragraph("- One."), Paragraph("- Two."), "Three.")))
     [Heading(text='The odds'), Bullets(items=('One.', 'Two.'), role=''), 'Three.']
     """
     for mark, run in groupby(body, _mark):
@@ -119,9 +119,9 @@ def typeset(number: str) -> str:
     ('10<sup>−10</sup>', '−1.8841 (−7.2 %)', '3.2 × 10<sup>12</sup>')
     """
     powers = _POWER.sub(
-        lambda found: (
-            (f"{found[1]} × " if found[1] else "")
-            + f"10<sup>{'−' if found[2] == '-' else ''}{found[3]}</sup>"
+        lambda match: (
+            (f"{match[1]} × " if match[1] else "")
+            + f"10<sup>{'−' if match[2] == '-' else ''}{match[3]}</sup>"
         ),
         number,
     )
@@ -144,7 +144,7 @@ class _Writer:
 
         Pictures stand where the body places them, or else at the end.
         """
-        parted = (part for part in marked_up(answer.body) if part not in ("", Paragraph("", wraps=False)))
+        parted = (part for part in _marked_up(answer.body) if part not in ("", Paragraph("", wraps=False)))
         body = [part for part in parted if not _is_title(part, answer.title)]
         parts: list[str] = []
         for is_placed, run in groupby(body, lambda part: isinstance(part, Illustration)):
@@ -153,7 +153,7 @@ class _Writer:
         placed = {part.name for part in body if isinstance(part, Illustration)}
         others = [self.drawn(name, make()) for name, make in answer.figures.items() if name not in placed]
         cautions = [
-            f'<p class="caution">{_escaped(str(one))}</p>' for one in (*answer.scopes, *answer.cautions)
+            f'<p class="caution">{_escaped(str(scope))}</p>' for scope in (*answer.scopes, *answer.cautions)
         ]
         title = [f"<h{level}>{_escaped(answer.title)}</h{level}>"] if answer.title else []
         return "\n".join([f"<section {attributes}>", *title, *parts, *cautions, *others, "</section>"])
@@ -227,10 +227,10 @@ class _Writer:
         """A table that scrolls if it is wide; its title is its caption, unless it is the heading."""
         said = ("" if table.title == heading else table.title, table.note)
         caption = ". ".join(text for text in said if text)
-        shown = [place for place, column in enumerate(table.columns) if column.title]
-        columns = [table.columns[place] for place in shown]
-        rows = [[row[place] for place in shown] for row in table.rows]
-        short = " short" if len(rows) <= SHORT else ""
+        shown = [number for number, column in enumerate(table.columns) if column.title]
+        columns = [table.columns[number] for number in shown]
+        rows = [[row[number] for number in shown] for row in table.rows]
+        short = " short" if len(rows) <= _SHORT else ""
         if not self.in_notebook:
             yield f'<div class="scroll{short}" tabindex="0" role="group" aria-label="Table">'
         yield "<table>"
@@ -240,24 +240,24 @@ class _Writer:
         yield f"<thead><tr>{''.join(heads)}</tr></thead>"
         for group in _groups(rows, table.groups):
             yield "<tbody>"
-            for place, row in enumerate(group):
+            for index, row in enumerate(group):
                 cells = list(map(self.cell, columns, row, range(len(row))))
                 if table.groups:
                     spans = f' rowspan="{len(group)}"' if len(group) > 1 else ""
                     first = f'<th scope="rowgroup" class="group"{spans}>{html_words(_words(row[0]))}</th>'
                     named = f'<th scope="row"{self.side(columns[1])}>{html_words(_words(row[1]))}</th>'
-                    cells[:2] = [named] if place else [first, named]
+                    cells[:2] = [named] if index else [first, named]
                 yield f"<tr>{''.join(cells)}</tr>"
             yield "</tbody>"
         yield "</table>" if self.in_notebook else "</table></div>"
 
-    def cell(self, column: Column, cell: Cell, place: int) -> str:
+    def cell(self, column: Column, cell: Cell, number: int) -> str:
         """A cell; the first of a row names it, and a share has its bar."""
-        tag = '<th scope="row"' if place == 0 else "<td"
+        tag = '<th scope="row"' if number == 0 else "<td"
         bar = ""
         if column.is_share and isinstance(cell, Quantity) and isinstance(cell.value, int | float | Fraction):
             bar = _bar(float(cell.value))
-        return f"{tag}{self.side(column)}>{html_words(_words(cell))}{bar}</{'td' if place else 'th'}>"
+        return f"{tag}{self.side(column)}>{html_words(_words(cell))}{bar}</{'td' if number else 'th'}>"
 
     def side(self, column: Column) -> str:
         """How a column is aligned."""

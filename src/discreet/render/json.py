@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from discreet.answers.answer import Answer
 
-WIDTH = 100
+_WIDTH = 100
 """A list that is longer has an item a line."""
 
 
@@ -44,7 +44,7 @@ def json_text(value: object, *, margin: str = "") -> str:
         return "{\n" + ",\n".join(inner + item for item in items) + f"\n{margin}}}"
     if isinstance(value, list | tuple):
         texts = [json_text(item, margin=inner) for item in value]
-        if any("\n" in text for text in texts) or sum(map(len, texts)) > WIDTH:
+        if any("\n" in text for text in texts) or sum(map(len, texts)) > _WIDTH:
             return "[\n" + ",\n".join(inner + text for text in texts) + f"\n{margin}]"
         return f"[{', '.join(texts)}]"
     if isinstance(value, float) and not math.isfinite(value):

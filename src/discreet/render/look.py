@@ -29,24 +29,24 @@ WIDTHS = {Weight.LIGHT: 1.0, Weight.NORMAL: 1.6, Weight.HEAVY: 2.0}
 INK, SOFT, GRID = "#1c1f23", "#555555", "#E3E3E3"
 
 
-def colour(place: int) -> str:
+def colour(number: int) -> str:
     """Return the colour of a place; the background is grey.
 
     >>> colour(0), colour(-1), colour(8) == colour(0)
     ('#0072B2', '#8C8C8C', True)
     """
-    return GREY if place < 0 else COLOURS[place % len(COLOURS)]
+    return GREY if number < 0 else COLOURS[number % len(COLOURS)]
 
 
-def dashes(place: int, weight: Weight = Weight.NORMAL) -> tuple[float, ...]:
+def dashes(number: int, weight: Weight = Weight.NORMAL) -> tuple[float, ...]:
     """Return the dashes of a place, in widths of the line. The background has dots, and what is light too, in
     the colour of what it belongs to; what is light in the background is a thin line.
 
     >>> dashes(0), dashes(1), dashes(-1), dashes(0, Weight.LIGHT), dashes(-1, Weight.LIGHT)
     ((), (3.7, 1.6), (1.0, 1.65), (1.0, 1.65), ())
     """
-    if (place < 0) is (weight is Weight.LIGHT):
-        return DASHES[0] if place < 0 else DASHES[place % len(DASHES)]
+    if (number < 0) is (weight is Weight.LIGHT):
+        return DASHES[0] if number < 0 else DASHES[number % len(DASHES)]
     return DASHES[3]
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis as Ruler
     from matplotlib.figure import Figure
 
-STYLE: Any = {
+_STYLE: Any = {
     "font.family": "DejaVu Sans",
     "font.size": 8.5,
     "axes.titlesize": 9,
@@ -104,7 +104,7 @@ def figure_of(picture: Picture, look: Any = None, *, new: Callable[..., Figure] 
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context({**STYLE, **(look or {})}):
+    with matplotlib.rc_context({**_STYLE, **(look or {})}):
         many = len(picture.panels)
         across = picture.across or min(many, 4)
         is_small = many > _MANY
@@ -116,10 +116,10 @@ def figure_of(picture: Picture, look: Any = None, *, new: Callable[..., Figure] 
         axes = list(grid.flat)
         if picture.title:
             figure.suptitle(picture.title)
-        for place, (ax, panel) in enumerate(zip(axes, picture.panels, strict=False)):
+        for number, (ax, panel) in enumerate(zip(axes, picture.panels, strict=False)):
             _draw(figure, ax, panel)
-            below = picture.panels[place + across] if place + across < many else None
-            before = picture.panels[place - 1] if place % across else None
+            below = picture.panels[number + across] if number + across < many else None
+            before = picture.panels[number - 1] if number % across else None
             if below is None or below.x.title != panel.x.title:
                 ax.set_xlabel(panel.x.title)
                 ax.tick_params(labelbottom=True)
@@ -173,13 +173,13 @@ def _draw_into(axes: Sequence[Axes], picture: Picture) -> None:
     import matplotlib
 
     with matplotlib.rc_context({"text.parse_math": False}):  # a name may hold a dollar sign
-        for one, panel in zip(axes, picture.panels, strict=True):
-            _draw(one.figure, one, panel)  # type: ignore[arg-type]  # a part of a figure does as well
-            one.set_xlabel(panel.x.title)
-            one.set_ylabel(panel.y.title)
-            one.set_title(panel.title or (picture.title if len(axes) == 1 else ""))
-            if one.get_legend_handles_labels()[1]:
-                one.legend()
+        for ax, panel in zip(axes, picture.panels, strict=True):
+            _draw(ax.figure, ax, panel)  # type: ignore[arg-type]  # a part of a figure does as well
+            ax.set_xlabel(panel.x.title)
+            ax.set_ylabel(panel.y.title)
+            ax.set_title(panel.title or (picture.title if len(axes) == 1 else ""))
+            if ax.get_legend_handles_labels()[1]:
+                ax.legend()
 
 
 def picture_bytes(picture: Picture, kind: str, look: Any = None) -> bytes:
@@ -202,7 +202,7 @@ def figure_bytes(figure: Figure, kind: str, look: Any = None) -> bytes:
     import matplotlib
 
     stream = io.BytesIO()
-    with matplotlib.rc_context({**STYLE, **(look or {})}):
+    with matplotlib.rc_context({**_STYLE, **(look or {})}):
         figure.savefig(stream, format=kind, dpi=300, metadata=_UNDATED[kind])
     return stream.getvalue()
 
@@ -259,8 +259,8 @@ def _add(figure: Figure, ax: Axes, item: Item) -> None:
         _map(figure, ax, item)
 
 
-def _dashed(place: int, weight: Weight) -> Any:
-    drawn = dashes(place, weight)
+def _dashed(number: int, weight: Weight) -> Any:
+    drawn = dashes(number, weight)
     return (0, drawn) if drawn else "-"
 
 
@@ -307,12 +307,12 @@ def _bars(ax: Axes, bars: Bars) -> None:
 def _cells(figure: Figure, ax: Axes, cells: Cells) -> None:
     values = np.array([[math.nan if v is None else v for v in row] for row in cells.values])
     (x, y), (high, wide) = cells.start, values.shape
-    place: Any = {"extent": (x - 0.5, x + wide - 0.5, y - 0.5, y + high - 0.5), "origin": "lower"}
+    where: Any = {"extent": (x - 0.5, x + wide - 0.5, y - 0.5, y + high - 0.5), "origin": "lower"}
     if cells.ends is None:
-        image = ax.imshow(np.log(values), aspect="auto", cmap="YlOrBr", **place)
+        image = ax.imshow(np.log(values), aspect="auto", cmap="YlOrBr", **where)
     else:
         low, high = cells.ends
-        image = ax.imshow(values, aspect="auto", cmap="RdBu_r", vmin=low, vmax=high, **place)
+        image = ax.imshow(values, aspect="auto", cmap="RdBu_r", vmin=low, vmax=high, **where)
     for row, texts in enumerate(cells.texts):
         for column, text in enumerate(texts):
             shade = image.to_rgba(np.log(values[row, column]))[:3]

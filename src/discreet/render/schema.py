@@ -63,7 +63,7 @@ def _schema(kind: object, used: set[str], *, is_shared: bool = False) -> Schema:
     if origin is dict:
         return {"type": "object", "additionalProperties": _schema(inside[1], used) or True}
     if origin in (Union, UnionType):
-        return _of_union([_schema(one, used) for one in inside])
+        return _of_union([_schema(option, used) for option in inside])
     raise TypeError(f"{kind} is no type of JSON")
 
 
@@ -89,9 +89,9 @@ def _of_key(key: str, kind: object, used: set[str]) -> Schema:
 
 def _of_union(schemas: list[Schema]) -> Schema:
     """Return one schema of several; only if more than one has keys they stand side by side."""
-    if sum("properties" in one for one in schemas) > 1:
+    if sum("properties" in schema for schema in schemas) > 1:
         return {"type": "object", "anyOf": schemas}
     made: Schema = {}
-    for one in schemas:
-        made |= one
-    return {**made, "type": sorted(str(one["type"]) for one in schemas)}
+    for option in schemas:
+        made |= option
+    return {**made, "type": sorted(str(schema["type"]) for schema in schemas)}

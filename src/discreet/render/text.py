@@ -22,7 +22,7 @@ from discreet.answers.answer import (
 )
 from discreet.errors import visible
 
-WIDTH = 100
+_WIDTH = 100
 """Columns of prose where there is no terminal to ask."""
 
 
@@ -35,14 +35,14 @@ def text_of(answer: Answer) -> Iterator[str]:
     Epsilon is 1.5.
     Note: A model.
     """
-    yield from map(part_text, answer.body)
-    yield from (part_text(Paragraph(str(caution))) for caution in (*answer.scopes, *answer.cautions))
+    yield from map(_part_text, answer.body)
+    yield from (_part_text(Paragraph(str(caution))) for caution in (*answer.scopes, *answer.cautions))
 
 
-def part_text(part: Part) -> str:
+def _part_text(part: Part) -> str:
     """Write a paragraph or a list, wrapped, a table, or lines as they are.
 
-    >>> print(part_text(Bullets(("One record.", "The worst case."))))
+    >>> print(_part_text(Bullets(("One record.", "The worst case."))))
     - One record.
     - The worst case.
     """
@@ -74,7 +74,7 @@ def _paragraph(part: Paragraph) -> str:
         return words
     return textwrap.fill(
         words,
-        min(WIDTH, _width() or WIDTH),
+        min(_WIDTH, _width() or _WIDTH),
         subsequent_indent=part.indent,
         break_long_words=False,
         break_on_hyphens=False,

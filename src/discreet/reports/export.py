@@ -30,9 +30,9 @@ from discreet.loss.curves import Quantity as Asked
 from discreet.noise import Noise
 from discreet.numbers import Exact, exact_text, fraction
 
-FORMAT = "discreet export 1"
+_FORMAT = "discreet export 1"
 
-ALPHA = Fraction(1, 20)
+_ALPHA = Fraction(1, 20)
 """The type I error at which the trade-off curve is certified."""
 
 
@@ -59,10 +59,10 @@ def write_export(
         for file, certificate in certificates.items():
             (made / file).write_text(certificate.to_text(), encoding="utf-8")
         program = f"discreet {version('discreet')}"
-        page = export_page(account, program, alpha=Quantity(ALPHA, Style.GIVEN), missing=missing)
+        page = export_page(account, program, alpha=Quantity(_ALPHA, Style.GIVEN), missing=missing)
         (made / "README.md").write_text(page, encoding="utf-8")
         manifest = {
-            "format": FORMAT,
+            "format": _FORMAT,
             "program": program,
             "release": account.name,
             "releases": [release.name for release in releases],
@@ -118,12 +118,14 @@ def _certificates(
     reason = ""
     for many in dict.fromkeys((digits, None, 6, 3)):
         try:
-            box = account.tradeoff(alpha=ALPHA, certified=True, digits=many)
+            box = account.tradeoff(alpha=_ALPHA, certified=True, digits=many)
         except PrecisionError as problem:
             reason = f"\n  The type II error could not be certified: {problem}."
             continue
-        file = f"certificates/beta-at-alpha-{exact_text(ALPHA)}.json"
-        return made | {file: Certificate.from_account(account, releases, "beta", ALPHA, box, digits=many)}, ""
+        file = f"certificates/beta-at-alpha-{exact_text(_ALPHA)}.json"
+        return made | {
+            file: Certificate.from_account(account, releases, "beta", _ALPHA, box, digits=many)
+        }, ""
     return made, reason
 
 
@@ -138,8 +140,8 @@ def _tables(account: Account) -> dict[str, ArrowTable]:
         labels.append(case_text(case))
         places.append(different.setdefault(events, len(different)))
     tasks = [(events, epsilons, alphas) for events in different]
-    found = map_cases(_curves, tasks, jobs=account.jobs, progress=account.progress, least=16)
-    stacked = [np.array([one[k] for one in found])[places].ravel() for k in range(4)]
+    curves = map_cases(_curves, tasks, jobs=account.jobs, progress=account.progress, least=16)
+    stacked = [np.array([curve[k] for curve in curves])[places].ravel() for k in range(4)]
     pa, many, tables = arrow(), len(labels), {}
     for file, grid, measured in zip(
         CURVE_COLUMNS, (epsilons, alphas), (stacked[:2], stacked[2:]), strict=True
@@ -169,14 +171,14 @@ def _asked(loss: PrivacyLoss, what: str, name: str, grid: Floats) -> tuple[Float
     """All at once; where one is refused, each by itself."""
     ask = getattr(loss, what)
     try:
-        found = ask(**{name: grid})
-        return np.asarray(found), np.asarray(found.accuracy)
+        answers = ask(**{name: grid})
+        return np.asarray(answers), np.asarray(answers.accuracy)
     except PrecisionError:
         values, accuracy = np.full(grid.size, math.nan), np.full(grid.size, math.nan)
         for i, x in enumerate(grid):
             try:
-                one = ask(**{name: float(x)})
-                values[i], accuracy[i] = one, one.accuracy
+                value = ask(**{name: float(x)})
+                values[i], accuracy[i] = value, value.accuracy
             except PrecisionError:
                 continue
         return values, accuracy

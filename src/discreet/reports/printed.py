@@ -33,7 +33,7 @@ from discreet.files import check_writable, inert_text, write_whole
 from discreet.ledger.commit import free, whole_folder
 from discreet.questions import asked_with
 
-ENDINGS = (".xlsx", ".html", ".csv")
+_ENDINGS = (".xlsx", ".html", ".csv")
 
 
 @asked_with(Estimating)
@@ -59,33 +59,33 @@ def print_tables(asked: Estimating) -> PrintedTables:
             f"{out} can hold one table, and {len(asked.prints)} are to be printed; name a directory for a "
             "CSV file of each, or write .xlsx or .html"
         )
-    if ending in ENDINGS:
+    if ending in _ENDINGS:
         check_writable(out)
         if out.exists():
             raise InputError(f"{out} exists; name a new file for the tables")
     else:
         free(out)
-    found = printed_tables(asked)
-    if ending in ENDINGS:
+    printed = printed_tables(asked)
+    if ending in _ENDINGS:
         write: Callable[[PrintedTables], bytes] = {
-            ".xlsx": xlsx_tables,
-            ".html": html_tables,
+            ".xlsx": _xlsx_tables,
+            ".html": _html_tables,
             ".csv": lambda one: csv_table(one.tables[0], one),
         }[ending]
-        write_whole({out: write(found)})
-        return found
+        write_whole({out: write(printed)})
+        return printed
     with whole_folder(out) as folder:
-        for name, table in zip(_file_names(found), found.tables, strict=True):
-            (folder / name).write_bytes(csv_table(table, found))
-    return found
+        for name, table in zip(_file_names(printed), printed.tables, strict=True):
+            (folder / name).write_bytes(csv_table(table, printed))
+    return printed
 
 
-def _file_names(found: PrintedTables) -> list[str]:
+def _file_names(printed: PrintedTables) -> list[str]:
     names: list[str] = []
-    marked = ".NOT-PRIVATE" if found.not_private else ""
-    for table in found.tables:
+    marked = ".NOT-PRIVATE" if printed.not_private else ""
+    for table in printed.tables:
         stem = re.sub(r"[^\w-]+", "-", name_of_query(table.query)).strip("-").lower() or "table"
-        stem = next(one for one in _numbered(stem) if f"{one}{marked}.csv" not in names)
+        stem = next(candidate for candidate in _numbered(stem) if f"{candidate}{marked}.csv" not in names)
         names.append(f"{stem}{marked}.csv")
     return names
 
@@ -101,7 +101,7 @@ def _numbered(stem: str) -> Iterator[str]:
 # -- CSV -----------------------------------------------------------------------------------------------------
 
 
-def csv_table(table: PrintedTable, found: PrintedTables) -> bytes:
+def csv_table(table: PrintedTable, printed: PrintedTables) -> bytes:
     """Return one table as CSV: a line of headings, a line for each area, then the footnotes.
 
     It is for people, who open it in a spreadsheet: no text in it is a formula there.
@@ -112,13 +112,13 @@ def csv_table(table: PrintedTable, found: PrintedTables) -> bytes:
     def texts(*cells: str) -> list[str]:
         return [inert_text(cell) for cell in cells]
 
-    out.writerows(texts(text) for text in marks(found))
-    beneath, beside = found.margins == "beneath", found.margins == "beside"
+    out.writerows(texts(text) for text in marks(printed))
+    beneath, beside = printed.margins == "beneath", printed.margins == "beside"
     head = ["area", "level", *(["what"] if beneath else [])]
     for column in table.columns:
         head.append(printed_column(column))
         if beside:
-            head.append(f"{printed_column(column)} {margin_name(found)} ({error_name(found)})")
+            head.append(f"{printed_column(column)} {margin_name(printed)} ({error_name(printed)})")
     out.writerow(texts(*head))
     for row, values, margins in zip(table.rows, table.values, table.margins, strict=True):
         names = texts(row.name, row.level)
@@ -128,9 +128,9 @@ def csv_table(table: PrintedTable, found: PrintedTables) -> bytes:
         else:
             out.writerow([*names, *(["number"] if beneath else []), *numbers])
         if beneath:
-            out.writerow([*names, f"{margin_name(found)} ({error_name(found)})", *errors])
+            out.writerow([*names, f"{margin_name(printed)} ({error_name(printed)})", *errors])
     out.writerow([])
-    out.writerows(texts(text) for text in (table_title(table), *footnotes(table, found)))
+    out.writerows(texts(text) for text in (table_title(table), *footnotes(table, printed)))
     return stream.getvalue().encode()
 
 
@@ -174,44 +174,45 @@ ul { margin: .7rem 0 0; padding: 0; list-style: none; max-width: 60rem; color: v
 """
 
 
-def html_tables(found: PrintedTables) -> bytes:
+def _html_tables(printed: PrintedTables) -> bytes:
     """Return all tables as one page that needs nothing else."""
-    title = "; ".join(table_title(table) for table in found.tables)
-    sections = "\n".join(_section(table, found) for table in found.tables)
+    title = "; ".join(table_title(table) for table in printed.tables)
+    sections = "\n".join(_section(table, printed) for table in printed.tables)
     page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(mark(found) and 'NOT PRIVATE: ')}{escape(title)}</title>\n<style>{_STYLE}</style>\n"
+        f"<title>{escape(mark(printed) and 'NOT PRIVATE: ')}{escape(title)}</title>\n"
+        f"<style>{_STYLE}</style>\n"
         f"</head>\n<body>\n{sections}\n</body>\n</html>\n"
     )
     return page.encode()
 
 
-def _section(table: PrintedTable, found: PrintedTables) -> str:
-    warning = "".join(f'<p class="mark">{escape(text)}</p>\n' for text in marks(found))
-    head = headings(table, found)
+def _section(table: PrintedTable, printed: PrintedTables) -> str:
+    warning = "".join(f'<p class="mark">{escape(text)}</p>\n' for text in marks(printed))
+    head = headings(table, printed)
     lines = []
-    for place, row in enumerate(head):
+    for number, row in enumerate(head):
         cells = [
-            f'<th{" class=group" if one.wide > 1 else ""} scope="{"colgroup" if one.wide > 1 else "col"}" '
-            f'colspan="{one.wide}">{escape(one.words)}</th>'
-            for one in row
+            f'<th{" class=group" if cell.wide > 1 else ""} scope="{"colgroup" if cell.wide > 1 else "col"}" '
+            f'colspan="{cell.wide}">{escape(cell.words)}</th>'
+            for cell in row
         ]
-        stub = "" if place else f'<th class="stub" scope="col" rowspan="{len(head)}">Area</th>'
+        stub = "" if number else f'<th class="stub" scope="col" rowspan="{len(head)}">Area</th>'
         lines.append(f"<tr>{stub}{''.join(cells)}</tr>")
-    body = "\n".join(_html_rows(table, found))
-    notes = "".join(f"<li>{escape(note)}</li>" for note in footnotes(table, found))
+    body = "\n".join(_html_rows(table, printed))
+    notes = "".join(f"<li>{escape(note)}</li>" for note in footnotes(table, printed))
     return (
         f"<section>\n<h1>{escape(table_title(table))}</h1>\n{warning}"
-        f'<p class="sub">{escape(subtitle(found))}</p>\n'
+        f'<p class="sub">{escape(subtitle(printed))}</p>\n'
         f'<div class="wide"><table>\n<thead>{"".join(lines)}</thead>\n<tbody>\n{body}\n</tbody>\n'
         "</table></div>\n"
         f"<ul>{notes}</ul>\n</section>"
     )
 
 
-def _html_rows(table: PrintedTable, found: PrintedTables) -> Iterator[str]:
-    beside, beneath = found.margins == "beside", found.margins == "beneath"
+def _html_rows(table: PrintedTable, printed: PrintedTables) -> Iterator[str]:
+    beside, beneath = printed.margins == "beside", printed.margins == "beneath"
     total = [' class="total"' if _is_total(column) else "" for column in table.columns]
     deepest = max((row.depth for row in table.rows), default=0)
     for row, values, margins in zip(table.rows, table.values.tolist(), table.margins.tolist(), strict=True):
@@ -232,7 +233,7 @@ def _html_rows(table: PrintedTable, found: PrintedTables) -> Iterator[str]:
                 f'<td class="error{" total" if kind else ""}">{printed_margin(error)}</td>'
                 for kind, error in zip(total, margins, strict=True)
             )
-            yield f'<tr class="beneath"><th scope="row"{indent}>{margin_name(found)}</th>{errors}</tr>'
+            yield f'<tr class="beneath"><th scope="row"{indent}>{margin_name(printed)}</th>{errors}</tr>'
 
 
 def _is_total(column: tuple[str | None, ...]) -> bool:
@@ -250,7 +251,7 @@ def _need_xlsxwriter() -> None:
         )
 
 
-def xlsx_tables(found: PrintedTables) -> bytes:
+def _xlsx_tables(printed: PrintedTables) -> bytes:
     """Return the tables as a workbook, a sheet for each query; numbers are numbers."""
     _need_xlsxwriter()
     import xlsxwriter
@@ -258,19 +259,25 @@ def xlsx_tables(found: PrintedTables) -> bytes:
     stream = io.BytesIO()
     with xlsxwriter.Workbook(stream, {"in_memory": True}) as book:
         names: list[str] = []
-        for table in found.tables:
+        for table in printed.tables:
             stem = re.sub(r"[\[\]:*?/\\']+", " ", name_of_query(table.query))
             stem = re.sub(r"\s+", " ", stem).strip()[:26] or "table"
-            names.append(next(one for one in _numbered(stem) if one.lower() not in map(str.lower, names)))
-            _Sheet(book, names[-1], table, found).write()
+            names.append(
+                next(
+                    candidate
+                    for candidate in _numbered(stem)
+                    if candidate.lower() not in map(str.lower, names)
+                )
+            )
+            _Sheet(book, names[-1], table, printed).write()
     return stream.getvalue()
 
 
 class _Sheet:
     """One table on a sheet: its title, the mark, the head, the areas, and the footnotes."""
 
-    def __init__(self, book: Any, name: str, table: PrintedTable, found: PrintedTables) -> None:
-        self.book, self.table, self.found = book, table, found
+    def __init__(self, book: Any, name: str, table: PrintedTable, printed: PrintedTables) -> None:
+        self.book, self.table, self.found = book, table, printed
         self.sheet = book.add_worksheet(name)
         self.formats: dict[str, Any] = {}
 
@@ -283,24 +290,24 @@ class _Sheet:
 
     def write(self) -> None:
         """Fill the sheet, and set it up for the printer."""
-        table, found, sheet = self.table, self.found, self.sheet
-        beside = found.margins == "beside"
+        table, printed, sheet = self.table, self.found, self.sheet
+        beside = printed.margins == "beside"
         sheet.write_string(0, 0, table_title(table), self.format(bold=True, font_size=13))
-        sheet.write_string(1, 0, subtitle(found), self.format(font_color="#5A6068"))
+        sheet.write_string(1, 0, subtitle(printed), self.format(font_color="#5A6068"))
         row = 2
-        for text in marks(found):
+        for text in marks(printed):
             sheet.write_string(row, 0, text, self.format(bold=True, font_color="#B3261E"))
             row += 1
-        if found.not_private:
-            sheet.set_header(f"&C&B{mark(found)}")
+        if printed.not_private:
+            sheet.set_header(f"&C&B{mark(printed)}")
         row = self._head(row + 1)
         first, last = row, 2 if beside else 1
         sheet.freeze_panes(first, 1)
         row = self._body(row)
-        for note in footnotes(table, found):
+        for note in footnotes(table, printed):
             row += 1
             sheet.write_string(row, 0, note, self.format(italic=True, font_color="#5A6068"))
-        names = max((len(one.name) + 2 * one.depth for one in table.rows), default=8)
+        names = max((len(line.name) + 2 * line.depth for line in table.rows), default=8)
         sheet.set_column(0, 0, min(max(12, names + 2), 48))
         sheet.set_column(1, last * len(table.columns), 11)
         sheet.set_landscape()
@@ -317,9 +324,9 @@ class _Sheet:
         self._block(row, 0, len(head), 1, "Area", left)
         for deep, line in enumerate(head):
             column = 1
-            for one in line:
-                self._block(row + deep, column, 1, one.wide, one.words, middle)
-                column += one.wide
+            for cell in line:
+                self._block(row + deep, column, 1, cell.wide, cell.words, middle)
+                column += cell.wide
         return row + len(head)
 
     def _block(self, row: int, column: int, high: int, wide: int, words: str, how: Any) -> None:
@@ -330,10 +337,10 @@ class _Sheet:
             self.sheet.write_string(row, column, words, how)
 
     def _body(self, row: int) -> int:
-        found, beneath, beside = self.found, self.found.margins == "beneath", self.found.margins == "beside"
+        printed, beneath, beside = self.found, self.found.margins == "beneath", self.found.margins == "beside"
         rows = zip(self.table.rows, self.table.values.tolist(), self.table.margins.tolist(), strict=True)
         for area, values, margins in rows:
-            bold = area.depth == 0 and any(one.depth for one in self.table.rows)
+            bold = area.depth == 0 and any(each.depth for each in self.table.rows)
             self.sheet.write_string(row, 0, area.name, self.format(indent=min(area.depth, 15), bold=bold))
             column = 1
             for value, error in zip(values, margins, strict=True):
@@ -343,9 +350,9 @@ class _Sheet:
                 column += 2 if beside else 1
             row += 1
             if beneath:
-                self.sheet.write_string(row, 0, margin_name(found), self._error(min(area.depth, 15)))
-                for place, error in enumerate(margins, start=1):
-                    self._number(row, place, error, self._error())
+                self.sheet.write_string(row, 0, margin_name(printed), self._error(min(area.depth, 15)))
+                for number, error in enumerate(margins, start=1):
+                    self._number(row, number, error, self._error())
                 row += 1
         return row
 

@@ -97,7 +97,7 @@ def write_records_risk(
             _people(place("people", format), format, found.each)
         for stem, picture in pictures.items():
             place(stem, "svg").write_bytes(picture_bytes(picture, "svg"))
-        place("report", "html").write_text(records_page(found, pictures), encoding="utf-8")
+        place("report", "html").write_text(_records_page(found, pictures), encoding="utf-8")
         place("summary", "txt").write_text("\n".join(text_of(answer)) + "\n", encoding="utf-8")
         manifest = {
             "format": "discreet risk records 1",
@@ -113,7 +113,7 @@ def write_records_risk(
     return RecordsFiles(Path(out), tuple(names))
 
 
-def records_page(found: RecordsRisk, pictures: Mapping[str, Picture] | None = None) -> str:
+def _records_page(risk: RecordsRisk, pictures: Mapping[str, Picture] | None = None) -> str:
     """Return the risk of everyone as one HTML page that loads nothing; `pictures` may hold a map.
 
     It leads with how many people, then the histogram and the map, then the tables. Other pictures have files
@@ -126,17 +126,17 @@ def records_page(found: RecordsRisk, pictures: Mapping[str, Picture] | None = No
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     release, units, records = write_example(folder)
     ...     found = records_risk(load_file(release), records, units=units, priors=["1/10"])
-    >>> page = records_page(found)  # slow
+    >>> page = _records_page(found)  # slow
     >>> page.index("people, the District counts") < page.index("<svg") < page.index("<table")
     True
     """
-    answer = records_answer(found)
+    answer = records_answer(risk)
     drawn = {"ratios": answer.figures["ratios"]}
-    drawn |= {name: partial(replace, one) for name, one in (pictures or {}).items() if name == "map"}
+    drawn |= {name: partial(replace, picture) for name, picture in (pictures or {}).items() if name == "map"}
     warnings = [part for part in answer.body if isinstance(part, Paragraph) and part.role == "warning"]
     headline = [part for part in answer.body if isinstance(part, Paragraph) and part.role == "headline"]
     rest = [part for part in answer.body if part not in ("", *warnings, *headline)]
-    people = count_quantity(found.people)
+    people = count_quantity(risk.people)
     first = {
         "ratios": f"{people} people by ratio of posterior to prior",
         "map": "Where ratios exceed 2: the share of each area's people; hatched shapes have no people",
@@ -150,10 +150,10 @@ def records_page(found: RecordsRisk, pictures: Mapping[str, Picture] | None = No
     whole = replace(answer, title="", body=placed, figures=drawn)
     return framed(
         {"people": section_of(whole, anchor="people")},
-        title=f"CONFIDENTIAL – {found.release} – everyone in the data",
+        title=f"CONFIDENTIAL – {risk.release} – everyone in the data",
         kicker="Risk of everyone in the data",
-        heading=sentence("{release}", release=marked(found.release, "name")),
-        about=f"The numbers drawn are those of a rehearsal: {NOT_PRIVATE}." if found.is_rehearsal else "",
+        heading=sentence("{release}", release=marked(risk.release, "name")),
+        about=f"The numbers drawn are those of a rehearsal: {NOT_PRIVATE}." if risk.is_rehearsal else "",
         warning=CONFIDENTIAL,
     )
 
@@ -165,10 +165,10 @@ def _table(path: Path, kind: str, table_of: AnswerTable) -> None:
     columns: list[ArrowArray] = []
     for key in keys:
         values = [row[key] for row in rows]
-        values = [" ".join(map(repr, one)) if isinstance(one, list) else one for one in values]
-        found = pa.array(values)
-        columns.append(found.cast(pa.float64()) if pa.types.is_null(found.type) else found)
-    schema = pa.schema([pa.field(key, one.type) for key, one in zip(keys, columns, strict=True)])
+        values = [" ".join(map(repr, value)) if isinstance(value, list) else value for value in values]
+        array = pa.array(values)
+        columns.append(array.cast(pa.float64()) if pa.types.is_null(array.type) else array)
+    schema = pa.schema([pa.field(key, column.type) for key, column in zip(keys, columns, strict=True)])
     with OutputTable(path, kind, schema.with_metadata({"confidential": CONFIDENTIAL})) as table:
         table.write(columns)
 
@@ -181,7 +181,7 @@ def _people(path: Path, kind: str, each: EachPerson) -> None:
         for start in range(0, max(len(each.group), 1), _ROWS):
             columns = dict(_columns(each, slice(start, start + _ROWS)))
             if writer is None:
-                kinds = [pa.field(name, one.type) for name, one in columns.items()]
+                kinds = [pa.field(name, column.type) for name, column in columns.items()]
                 schema = pa.schema(kinds).with_metadata({"confidential": CONFIDENTIAL})
                 writer = OutputTable(path, kind, schema)
             writer.write(list(columns.values()))
@@ -202,11 +202,11 @@ def _columns(each: EachPerson, rows: slice) -> Iterator[tuple[str, ArrowArray]]:
         for (label, adversary), risk in each.risks.items():
             if label != prior:
                 continue
-            for name, one in (
+            for name, column in (
                 ("expected_posterior", risk.posterior),
                 ("expected_ratio", risk.ratio),
                 ("posterior", risk.drawn_posterior),
                 ("ratio", risk.drawn_ratio),
             ):
-                if not np.isnan(one).all():
-                    yield f"{name}:{adversary}{tail}", pa.array(one[group], from_pandas=True)
+                if not np.isnan(column).all():
+                    yield f"{name}:{adversary}{tail}", pa.array(column[group], from_pandas=True)

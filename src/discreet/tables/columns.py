@@ -56,24 +56,24 @@ def find_columns(
     written = [str(name) for name in names]
     wanted = list(dict.fromkeys([*needed, *optional]))
     taken = {name for name in wanted if name in written}
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     missing = []
     for name in wanted:
-        here = [one for one in written if one == name]
+        here = [other for other in written if other == name]
         but = ""
         if not here:
-            here = [one for one in written if _letters(one) == _letters(name) and one not in taken]
+            here = [other for other in written if _letters(other) == _letters(name) and other not in taken]
             but = " but for capitals"
         if len(here) > 1:
             problems.say(f"{table} has two columns named {name}{but}; each may occur once")
         elif here:
-            found[name] = here[0]
+            columns[name] = here[0]
         elif name in needed:
             missing.append(name)
     if missing:
         some = missing[0] if len(missing) == 1 else f"{', '.join(missing[:-1])} or {missing[-1]}"
         problems.say(f"{table} has no column {some}; it must have {', '.join(needed)}")
-    return found
+    return columns
 
 
 def _letters(name: str) -> str:
@@ -110,9 +110,9 @@ def numeric_columns(schema: ArrowSchema) -> frozenset[str]:
     is_a = arrow().types
     numbers = (is_a.is_integer, is_a.is_floating, is_a.is_decimal)
     return frozenset(
-        one.name
-        for one in schema
-        if any(is_one(one.type) for is_one in numbers) or _MIXED in (one.metadata or {})
+        field.name
+        for field in schema
+        if any(is_one(field.type) for is_one in numbers) or _MIXED in (field.metadata or {})
     )
 
 
@@ -134,7 +134,7 @@ def text_of_number(value: object) -> object:
 def with_mixtures(table: ArrowTable, names: Iterable[str]) -> ArrowTable:
     """Mark columns of texts that had numbers among them, which a program wrote as texts."""
     pa, mixed = arrow(), set(names)
-    fields = [one.with_metadata({_MIXED: b""}) if one.name in mixed else one for one in table.schema]
+    fields = [field.with_metadata({_MIXED: b""}) if field.name in mixed else field for field in table.schema]
     return table.cast(pa.schema(fields)) if mixed else table
 
 
@@ -145,14 +145,14 @@ def conformed(table: ArrowTable, kinds: Kinds, problems: Problems, *, start: int
     written as whole ones. The table begins at row `start`, and its types were checked (`check_schema`).
     """
     pa, pc, is_a = arrow(), arrow("compute"), arrow().types
-    for place, name in enumerate(table.column_names):
+    for number, name in enumerate(table.column_names):
         column, kind = table.column(name), kinds[name]
         stored = column.type
         wanted = {"whole": pa.int64(), "number": pa.float64(), "gap": pa.float64()}.get(kind)
         if kind == "any" or (stored == wanted and not column.null_count):
             continue
         if kind == "written":
-            table = table.set_column(place, name, written_out(column))
+            table = table.set_column(number, name, written_out(column))
             continue
         if wanted is not None and column.null_count and kind != "gap":
             missing = np.asarray(column.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
@@ -171,7 +171,7 @@ def conformed(table: ArrowTable, kinds: Kinds, problems: Problems, *, start: int
                 column = pa.chunked_array([pa.nulls(len(column), wanted)])
             instead = float("nan") if kind == "gap" else PLACEHOLDER
             column = column.fill_null(pa.scalar(instead, wanted))
-        table = table.set_column(place, name, column)
+        table = table.set_column(number, name, column)
     return table
 
 

@@ -23,10 +23,10 @@ from discreet.tables.sources import INSIDE, UTF8, chosen, which
 if TYPE_CHECKING:
     import duckdb
 
-ROWS = 1 << 16
+_ROWS = 1 << 16
 """Rows of SQLite that are fetched at a time."""
 
-ALONE: dict[str, str | bool | int | float | list[str]] = {
+_ALONE: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
@@ -87,7 +87,7 @@ class DatabaseTable:
             parts = []
             with closing(_sqlite(self.path)) as connection:
                 rows = connection.execute(query)
-                while part := rows.fetchmany(ROWS):
+                while part := rows.fetchmany(_ROWS):
                     columns = map(_texts_or_numbers, zip(*part, strict=True))
                     parts.append(pa.table(dict(zip(self.columns, columns, strict=True))))
         if not parts:
@@ -99,7 +99,7 @@ class DatabaseTable:
     def _read_names(self) -> list[str]:
         query = self._query("*") + " LIMIT 0"
         with closing(_sqlite(self.path) if self.is_sqlite else _duckdb(self.path)) as connection:
-            return [str(one[0]) for one in connection.execute(query).description or ()]
+            return [str(column[0]) for column in connection.execute(query).description or ()]
 
     def _query(self, columns: str) -> str:
         # an index of SQLite that has all the columns would be read instead, in its own order
@@ -111,13 +111,15 @@ def _texts_or_numbers(values: Sequence[object]) -> ArrowArray:
     """Return a column of SQLite's, which lets each value have a type: among texts, numbers are texts."""
     kinds = {type(value) for value in values}
     if str in kinds and kinds & {int, float}:
-        return arrow().array([text_of_number(one) for one in values]).dictionary_encode()  # marked by that
+        return (
+            arrow().array([text_of_number(value) for value in values]).dictionary_encode()
+        )  # marked by that
     return arrow().array(values)
 
 
 def _is_mixed(fields: Sequence[ArrowSchema]) -> bool:
     """Whether parts of a column are texts and numbers, or one of them is both."""
-    is_a, types = arrow().types, [one.type for one in fields]
+    is_a, types = arrow().types, [field.type for field in fields]
     texts, numbers = any(map(is_a.is_string, types)), any(map(is_a.is_primitive, types))
     return any(map(is_a.is_dictionary, types)) or (texts and numbers)
 
@@ -125,7 +127,7 @@ def _is_mixed(fields: Sequence[ArrowSchema]) -> bool:
 def _with_texts(part: ArrowTable, names: Sequence[str]) -> ArrowTable:
     """Return a part of a table with texts for the numbers of some columns."""
     for name in names:
-        values = [text_of_number(one) for one in part.column(name).to_pylist()]
+        values = [text_of_number(value) for value in part.column(name).to_pylist()]
         texts = arrow().array(values, arrow().string())
         part = part.set_column(part.schema.get_field_index(name), name, texts)
     return part
@@ -145,11 +147,11 @@ def _is_sqlite(path: Path) -> bool:
 def _choose(path: Path, names: list[str], wanted: str) -> str:
     if not names:
         raise InputError(f"{path.name} has no tables; one is needed")
-    found = chosen(names, wanted) if wanted else names[0] if len(names) == 1 else ""
-    if not found:
+    name = chosen(names, wanted) if wanted else names[0] if len(names) == 1 else ""
+    if not name:
         what = f"no table {wanted}" if wanted else f"{len(names)} tables"
         raise InputError(f"{path.name} has {what}; {which(path, names, 'tables')}")
-    return found
+    return name
 
 
 def _shown(schema: str, name: str) -> str:
@@ -176,7 +178,7 @@ def _sqlite_tables(path: Path) -> list[tuple[str, str, bool]]:
 def _duckdb(path: Path) -> duckdb.DuckDBPyConnection:
     import duckdb
 
-    return duckdb.connect(str(path), read_only=True, config=ALONE)
+    return duckdb.connect(str(path), read_only=True, config=_ALONE)
 
 
 def _duckdb_tables(path: Path) -> list[tuple[str, str, bool]]:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
-NUMERIC: tuple[Kind, ...] = ("whole", "number", "gap")
+_NUMERIC: tuple[Kind, ...] = ("whole", "number", "gap")
 
 SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 """What may stand between fields, in words."""
@@ -42,23 +42,23 @@ SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 BLOCK = 1 << 22
 """Bytes that are parsed at a time."""
 
-WHOLE = re.compile(r"\s*-?([0-9]{1,18}|[0-9]{1,15}\.0*)\s*")
+_WHOLE = re.compile(r"\s*-?([0-9]{1,18}|[0-9]{1,15}\.0*)\s*")
 """A whole number as it may be written: with a point only where a float is exact."""
 
-NUMBER = re.compile(
+_NUMBER = re.compile(
     r"\s*[-+]?(([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?|nan|inf|infinity)\s*", re.IGNORECASE
 )
-EXPONENT = re.compile(r"\s*[-+]?[0-9]+\.?[0-9]*[eE][-+]?[0-9]+\s*")
-DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]*,[0-9]+\s*")
-MARGIN = re.compile(r"\s*(±|\+/-|\+-).*")
+_EXPONENT = re.compile(r"\s*[-+]?[0-9]+\.?[0-9]*[eE][-+]?[0-9]+\s*")
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?[0-9]*,[0-9]+\s*")
+_MARGIN = re.compile(r"\s*(±|\+/-|\+-).*")
 """A margin of error as tables for people have it."""
 
-LIKE_NUMBER = re.compile(
+_LIKE_NUMBER = re.compile(
     r"\s*(±\s*)?[-+]?([0-9][0-9.,]*|[.,][0-9]+)([eE][-+]?[0-9]+)?%?\s*|\s*[0-9]{4}-[0-9]{2}-[0-9]{2}\s*"
 )
 """What no column is called: a number in any style, or a date."""
 
-NOTHING = ("", "na", "n/a", "null", ".")
+_NOTHING = ("", "na", "n/a", "null", ".")
 """What stands in a text where there is no number."""
 
 EMPTY_LINE = "an empty line"
@@ -88,16 +88,16 @@ def read_header(
     best: tuple[int, int] = (-1, -1)
     names, sign = list[str](), signs[0]
     replaced = set[str]()
-    for one in signs:
+    for separator in signs:
         with suppress(csv.Error):
-            found = next(_fields([text], one, dialect.quote), [])
+            header = next(_fields([text], separator, dialect.quote), [])
             if dialect.header:
-                if is_record(found, dialect.values) and not _are_places(found):
-                    replaced.add(one)
-                found = named_by_place(found, dialect.header)
-            met = find_columns(found, needed=wanted, optional=(), table="", problems=Problems())
-            if (len(met), len(found)) > best:
-                best, names, sign = (len(met), len(found)), found, one
+                if is_record(header, dialect.values) and not _are_places(header):
+                    replaced.add(separator)
+                header = _named_by_place(header, dialect.header)
+            met = find_columns(header, needed=wanted, optional=(), table="", problems=Problems())
+            if (len(met), len(header)) > best:
+                best, names, sign = (len(met), len(header)), header, separator
     if any("\n" in name or "\r" in name for name in names):
         raise InputError(f"{path.name} has a column whose name is more than one line; one line is needed")
     if not names:
@@ -132,7 +132,7 @@ def is_record(fields: Iterable[str], values: Container[str] = frozenset()) -> bo
     >>> is_record(["unit", "age"]), is_record(["North", "34"]), is_record(["North", "f"], {"f", "m"})
     (False, True, True)
     """
-    return any(LIKE_NUMBER.fullmatch(one) is not None or one.strip() in values for one in fields)
+    return any(_LIKE_NUMBER.fullmatch(text) is not None or text.strip() in values for text in fields)
 
 
 def _are_places(names: Sequence[str]) -> bool:
@@ -142,16 +142,16 @@ def _are_places(names: Sequence[str]) -> bool:
     (True, True, False)
     """
     rest = list(names[1:] if names[:1] == [""] else names)  # an unnamed index comes first
-    return any(rest == [str(start + place) for place in range(len(rest))] for start in (0, 1))
+    return any(rest == [str(start + number) for number in range(len(rest))] for start in (0, 1))
 
 
-def named_by_place(found: Sequence[str], header: Sequence[str]) -> list[str]:
+def _named_by_place(names: Sequence[str], header: Sequence[str]) -> list[str]:
     """Name columns in their order; those that have no name there are called by their place.
 
-    >>> named_by_place(["X", "Y", "Z"], ["key", "age"])
+    >>> _named_by_place(["X", "Y", "Z"], ["key", "age"])
     ['key', 'age', 'column 3']
     """
-    return [*header[: len(found)], *(f"column {place + 1}" for place in range(len(header), len(found)))]
+    return [*header[: len(names)], *(f"column {number + 1}" for number in range(len(header), len(names)))]
 
 
 def _fields(lines: Iterable[str], sign: str, quote: str, *, strict: bool = False) -> Reader:
@@ -255,7 +255,7 @@ class Delimited:
             for careful in (False, True):
                 types = _types(kinds, coded=coded)
                 if careful:
-                    texts: Kinds = {name: "text" for name, kind in kinds.items() if kind in NUMERIC}
+                    texts: Kinds = {name: "text" for name, kind in kinds.items() if kind in _NUMERIC}
                     types |= _types(texts, coded=True)
                 reading = _Pass(self, types, skip=rows, hashed=hashed)
                 for batch in reading:
@@ -275,17 +275,17 @@ class Delimited:
 
     def lines_of(self, rows: Iterable[int]) -> dict[int, int]:
         """Return for rows, counted from 0, the lines where they begin, if empty lines are no rows."""
-        wanted, found, row = sorted(set(rows)), dict[int, int](), 0
+        wanted, line_of, row = sorted(set(rows)), dict[int, int](), 0
         with readable(Path(str(self.path))), suppress(csv.Error), self._letters() as stream:
             lines, line = _fields(stream, self.sign, self.dialect.quote), self.first_line
             next(lines, None)
             for fields in lines:
-                if len(found) == len(wanted):
+                if len(line_of) == len(wanted):
                     break
-                if fields and row == wanted[len(found)]:
-                    found[row] = line
+                if fields and row == wanted[len(line_of)]:
+                    line_of[row] = line
                 row, line = row + bool(fields), lines.line_num + 1
-        return found
+        return line_of
 
     def rows(
         self, problems: Problems, *, strict: bool = False, alike: bool = False, gaps: bool = False
@@ -321,10 +321,10 @@ class Delimited:
         It may be as `strict` as engines are: lines must end alike, and only empty ones are passed over.
         """
         before = problems.count
-        places = [(self.names.index(name), name, kind) for name, kind in kinds.items() if kind in NUMERIC]
+        places = [(self.names.index(name), name, kind) for name, kind in kinds.items() if kind in _NUMERIC]
         for begin, fields in self.rows(problems, strict=strict, alike=strict, gaps=strict):
-            for place, name, kind in places if begin >= done else ():
-                if wrong := _number(fields[place], kind, name)[1]:
+            for number, name, kind in places if begin >= done else ():
+                if wrong := _number(fields[number], kind, name)[1]:
                     problems.row(begin, wrong, name)
         if problems.count == before:
             problems.say(
@@ -405,9 +405,9 @@ def _with_numbers(batch: ArrowTable, kinds: Kinds, problems: Problems, start: in
     """Return a batch, which begins at row `start`, with numbers for the texts they are written as."""
     pa = arrow()
     problems.unreadable(empty_lines(batch.columns), EMPTY_LINE, "all", start=start)
-    for place, name in enumerate(batch.schema.names):
+    for index, name in enumerate(batch.schema.names):
         kind = kinds[name]
-        if kind not in NUMERIC:
+        if kind not in _NUMERIC:
             continue
         column = batch.column(name)
         read = [_number(text, kind, name) for text in column.dictionary.to_pylist()]
@@ -417,7 +417,7 @@ def _with_numbers(batch: ArrowTable, kinds: Kinds, problems: Problems, start: in
                 np.array([text == wrong for _, text in read])[codes], wrong, name, start=start
             )
         numbers = np.array([number for number, _ in read], dtype=np.int64 if kind == "whole" else np.float64)
-        batch = batch.set_column(place, name, pa.array(numbers[codes]))
+        batch = batch.set_column(index, name, pa.array(numbers[codes]))
     return batch
 
 
@@ -433,29 +433,29 @@ def _number(text: str, kind: Kind, name: str) -> tuple[float, str]:
     >>> "thousands" in _number("1,775", "number", "count")[1], "margin" in _number("±188", "whole", "moe")[1]
     (True, True)
     """
-    if MARGIN.fullmatch(text):
+    if _MARGIN.fullmatch(text):
         return PLACEHOLDER, (
             f"{name} is written with ±, so it is a margin of error: take the sign away, and give margins a "
             "column of their own, as a number beside the estimate"
         )
-    if is_grouped(text, ",") or (is_grouped(text, ".") and not NUMBER.fullmatch(text)):
+    if is_grouped(text, ",") or (is_grouped(text, ".") and not _NUMBER.fullmatch(text)):
         return PLACEHOLDER, (
             f"{name} has a comma or points before three digits; leave separators of thousands out, and write "
             "decimals with a point"
         )
     if kind == "whole":
-        if WHOLE.fullmatch(text):
+        if _WHOLE.fullmatch(text):
             return int(text.split(".")[0]), ""
-        if EXPONENT.fullmatch(text):
+        if _EXPONENT.fullmatch(text):
             return (
                 PLACEHOLDER,
                 f"{name} is written with an exponent, so it may be rounded; write all of its digits",
             )
         return PLACEHOLDER, f"{name} is not a whole number"
-    if kind == "gap" and text.strip().casefold() in NOTHING:
+    if kind == "gap" and text.strip().casefold() in _NOTHING:
         return float("nan"), ""
-    if NUMBER.fullmatch(text):
+    if _NUMBER.fullmatch(text):
         return float(text), ""
-    if DECIMAL_COMMA.fullmatch(text):
+    if _DECIMAL_COMMA.fullmatch(text):
         return PLACEHOLDER, f"{name} has a decimal comma; write a point"
     return PLACEHOLDER, f"{name} is not a number"

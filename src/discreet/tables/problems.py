@@ -19,7 +19,7 @@ from discreet.errors import InputError
 MOST = 20
 """Places named of one kind of problem, and kinds in one report."""
 
-BY_ROW = (".parquet", ".arrow", ".feather")
+_BY_ROW = (".parquet", ".arrow", ".feather")
 """Files that have rows, not lines."""
 
 
@@ -139,7 +139,7 @@ class Problems:
         if total <= 0:
             return
         file = file or self.where
-        word = "row" if file.endswith(BY_ROW) else self._word
+        word = "row" if file.endswith(_BY_ROW) else self._word
         places = self._kinds.setdefault((text, file, field), _Places(word))
         places.total += total
         places.lines += islice(lines, MOST - len(places.lines))
@@ -149,11 +149,11 @@ class Problems:
 
         Fields that could not be read are left out: what stands in their place is no mistake of the file.
         """
-        found, column = np.flatnonzero(wrong) + start, self.written.get(column, column)
+        rows, column = np.flatnonzero(wrong) + start, self.written.get(column, column)
         for known in (*self._unreadable.get(column, ()), *self._unreadable.get("all", ())):
-            if found.size and known[-1] >= start:  # those of earlier parts of a long table are passed over
-                found = found[~np.isin(found, known)]
-        self.many(text, lines=(found[:MOST] + self._first).tolist(), total=int(found.size), field=column)
+            if rows.size and known[-1] >= start:  # those of earlier parts of a long table are passed over
+                rows = rows[~np.isin(rows, known)]
+        self.many(text, lines=(rows[:MOST] + self._first).tolist(), total=int(rows.size), field=column)
 
     def unreadable(self, wrong: NDArray[np.bool_], text: str, column: str, *, start: int = 0) -> None:
         """Report rows in which a field, or "all", cannot be read; nothing more is said of these fields."""
@@ -162,9 +162,9 @@ class Problems:
 
     def pass_over(self, wrong: NDArray[np.bool_], column: str, *, start: int = 0) -> None:
         """Say nothing more of a field of these rows."""
-        found = np.flatnonzero(wrong) + start
-        if found.size:
-            self._unreadable.setdefault(self.written.get(column, column), []).append(found)
+        rows = np.flatnonzero(wrong) + start
+        if rows.size:
+            self._unreadable.setdefault(self.written.get(column, column), []).append(rows)
 
     def row(self, row: int, text: str, column: str) -> None:
         """Report one row of the table."""
@@ -176,9 +176,9 @@ class Problems:
 
     def stop(self) -> None:
         """Raise if there is any problem: one line of text for each kind, in the order they were found."""
-        texts = [str(one) for one in self.found]
+        texts = [str(problem) for problem in self.found]
         if len(texts) == 1:
             raise InputError(texts[0])
         if texts:  # numbered, for the command line puts them into one line
-            lines = [f"  {place}. {text}" for place, text in enumerate(texts[:MOST], 1)]
+            lines = [f"  {number}. {text}" for number, text in enumerate(texts[:MOST], 1)]
             raise InputError(f"{len(texts)} kinds of problems:\n" + "\n".join(lines))

@@ -46,10 +46,10 @@ ArrowFile = Any
 ROWS = 1 << 20
 """Rows of Parquet that are read at a time."""
 
-TEXTS: tuple[Kind, ...] = ("text", "written")
+_TEXTS: tuple[Kind, ...] = ("text", "written")
 """Kinds of columns that are read as texts."""
 
-STARTS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
+_STARTS = {b"PAR1": "parquet", b"ARROW1": "arrow", b"\xff\xff\xff\xff": "arrow"}
 """How content that is no text begins."""
 
 
@@ -141,15 +141,15 @@ def _open_file(asked: Named, wanted: Sequence[str], dialect: Dialect) -> OpenTab
     return Columnar.open(path, asked.kind)
 
 
-def _open_content(found: Content, wanted: Sequence[str], dialect: Dialect) -> OpenTable:
+def _open_content(source: Content, wanted: Sequence[str], dialect: Dialect) -> OpenTable:
     """Open what standard input holds: text, or what begins as Parquet or Arrow does."""
-    kind = next((kind for start, kind in STARTS.items() if found.content.startswith(start)), "csv")
+    kind = next((kind for start, kind in _STARTS.items() if source.content.startswith(start)), "csv")
     if kind == "csv":
-        return Delimited.open(found, wanted, dialect)
-    with arrow_errors(found.name, kind):
-        content = arrow().BufferReader(found.content)
+        return Delimited.open(source, wanted, dialect)
+    with arrow_errors(source.name, kind):
+        content = arrow().BufferReader(source.content)
         file = arrow("parquet").ParquetFile(content) if kind == "parquet" else _arrow_file(content)
-        return _InMemory.open(file.read() if kind == "parquet" else file.read_all(), found.name)
+        return _InMemory.open(file.read() if kind == "parquet" else file.read_all(), source.name)
 
 
 @dataclass(slots=True)
@@ -193,7 +193,7 @@ class Columnar:
 
     def check(self, kinds: Kinds, problems: Problems) -> None:
         """Report columns whose type cannot be what they should hold; one without a type holds no text."""
-        check_schema(self.schema, kinds, self.shown, problems, untyped=(*TEXTS, "code"))
+        check_schema(self.schema, kinds, self.shown, problems, untyped=(*_TEXTS, "code"))
 
     def table(self, kinds: Kinds, problems: Problems) -> ArrowTable:
         """Return columns as one table, and note the hash and size of what was read."""
@@ -204,8 +204,8 @@ class Columnar:
         self.sha256, self.size = hashlib.sha256(content).hexdigest(), content.size
         with arrow_errors(self.path.name, self.kind):
             if self.kind == "parquet":
-                fields = (self.schema.field(name) for name, kind in kinds.items() if kind in TEXTS)
-                texts = [one.name for one in fields if pa.types.is_string(one.type)]
+                fields = (self.schema.field(name) for name, kind in kinds.items() if kind in _TEXTS)
+                texts = [column.name for column in fields if pa.types.is_string(column.type)]
                 file = arrow("parquet").ParquetFile(pa.BufferReader(content), read_dictionary=texts)
                 table = file.read(columns=columns)
             else:
@@ -222,8 +222,8 @@ class Columnar:
                 if not start and not _fits(table, kinds, problems, untyped=("code",)):
                     self.complete = False
                     return
-                found = conformed(table, kinds, problems, start=start)
-                yield from [batch] if found is table else found.combine_chunks().to_batches()
+                rows = conformed(table, kinds, problems, start=start)
+                yield from [batch] if rows is table else rows.combine_chunks().to_batches()
                 start += batch.num_rows
 
     def _raw(self, columns: list[str]) -> Iterator[ArrowTable]:
@@ -312,7 +312,7 @@ class _InMemory:
                 )
             frame = pa.table(frame)
         names = frame.column_names if isinstance(frame, pa.Table) else frame.columns
-        return cls(frame, name, [str(one) for one in names])
+        return cls(frame, name, [str(column) for column in names])
 
     def table(self, kinds: Kinds, problems: Problems) -> ArrowTable:
         table = self._columns(kinds, problems)
@@ -346,18 +346,18 @@ class _InMemory:
                 f"a column of {self.shown} holds values of several kinds; each must hold texts or numbers"
             )
         self.typed = numeric_columns(table.schema)
-        self.complete = _fits(table, kinds, problems, untyped=(*TEXTS, "code"))
+        self.complete = _fits(table, kinds, problems, untyped=(*_TEXTS, "code"))
         return conformed(table, kinds, problems) if self.complete else table
 
 
 def _mixtures(frame: TableSource, kinds: Kinds) -> dict[str, TableSource]:
     """Return columns of pandas with numbers among texts, these as texts too, where that is asked for."""
     mixed = {}
-    for place, (name, kind) in enumerate(kinds.items()):
-        column = frame.iloc[:, place]
+    for number, (name, kind) in enumerate(kinds.items()):
+        column = frame.iloc[:, number]
         if kind != "written" or column.dtype != object:
             continue
-        kinds_of_values = {type(one) for one in column[~column.isna()]}
+        kinds_of_values = {type(value) for value in column[~column.isna()]}
         if len(kinds_of_values) > 1 and str in kinds_of_values:
             mixed[name] = column.map(text_of_number).mask(column.isna(), None)
     return mixed
@@ -366,7 +366,7 @@ def _mixtures(frame: TableSource, kinds: Kinds) -> dict[str, TableSource]:
 def _fits(table: ArrowTable, kinds: Kinds, problems: Problems, *, untyped: Sequence[Kind] = ()) -> bool:
     """Whether the columns can hold what they should; those that cannot are reported."""
     before = problems.count
-    nothing: Sequence[Kind] = untyped if table.num_rows else (*TEXTS, "code", "whole", "number")
+    nothing: Sequence[Kind] = untyped if table.num_rows else (*_TEXTS, "code", "whole", "number")
     check_schema(table.schema, kinds, problems.where, problems, untyped=nothing)
     return problems.count == before
 
@@ -439,12 +439,12 @@ def read_table(
     kinds.update((column, "number") for column in floats)
     kinds.update((column, "gap") for column in (*gaps, *optional_gaps))
     needed, more = [*words, *whole, *floats, *gaps], [*optional, *optional_whole, *optional_gaps]
-    found = None
+    read = None
     with shared.gathering():
-        found = _read(source, needed, more, kinds, name, of, blank, dialect, shared, partly=partly)
+        read = _read(source, needed, more, kinds, name, of, blank, dialect, shared, partly=partly)
     if problems is None:
         shared.stop()
-    return found or ReadTable(Path(name), "csv", "", 0, 0, {}, {}, shared, usable=False)
+    return read or ReadTable(Path(name), "csv", "", 0, 0, {}, {}, shared, usable=False)
 
 
 def stop_unless_usable(*tables: ReadTable | None) -> None:
@@ -475,22 +475,22 @@ def _read(
     written = find_columns(
         opened.names, needed=needed, optional=optional, table=opened.shown, problems=problems
     )
-    lacking = any(one not in written for one in needed)
+    lacking = any(wanted not in written for wanted in needed)
     if lacking and not (partly and written):
         return ReadTable(path, opened.format, "", 0, 0, {}, {}, problems, usable=False)
     problems.written = written
     with readable(path):
-        table = opened.table({written[one]: kinds[one] for one in written}, problems)
+        table = opened.table({written[key]: kinds[key] for key in written}, problems)
     columns = dict(zip(written, table.columns, strict=True)) if opened.complete else {}
-    numbers = {one: column.to_numpy() for one, column in columns.items() if kinds[one] not in TEXTS}
-    texts = {one: words_of(column) for one, column in columns.items() if kinds[one] in TEXTS}
+    numbers = {key: column.to_numpy() for key, column in columns.items() if kinds[key] not in _TEXTS}
+    texts = {key: words_of(column) for key, column in columns.items() if kinds[key] in _TEXTS}
     lines = opened.format == "csv" and not numbers
     usable = opened.complete and _check_texts(texts, blank, problems, lines=lines) and not lacking
     if of and usable and not table.num_rows:
         usable = False
         problems.at(f"there are no {of}")
     size = opened.sha256, opened.size, table.num_rows
-    typed = frozenset(one for one, column in written.items() if column in opened.typed)
+    typed = frozenset(key for key, column in written.items() if column in opened.typed)
     return ReadTable(path, opened.format, *size, texts, numbers, problems, usable, typed)
 
 
@@ -503,19 +503,19 @@ def _check_texts(
     """
     pc, good = arrow("compute"), True
     is_empty = {
-        one: np.append(pc.equal(text.values, "").to_numpy(zero_copy_only=False), True)
-        for one, text in texts.items()
+        name: np.append(pc.equal(text.values, "").to_numpy(zero_copy_only=False), True)
+        for name, text in texts.items()
     }
     if lines and all(empty[:-1].any() for empty in is_empty.values()):
-        blank = np.logical_and.reduce([empty[texts[one].codes] for one, empty in is_empty.items()])
+        blank = np.logical_and.reduce([empty[texts[name].codes] for name, empty in is_empty.items()])
         problems.unreadable(blank, EMPTY_LINE, "all")
-    for one, text in texts.items():
+    for key, text in texts.items():
         bad = pc.match_substring_regex(text.values, r"[\x00-\x1f\x7f]").to_numpy(zero_copy_only=False)
         if bad.any():
             good = False
-            problems.rows(np.append(bad, False)[text.codes], "a text has a control character in it", one)
-        if one not in may_be_blank and (is_empty[one][:-1].any() or (text.codes < 0).any()):
-            missing = is_empty[one][text.codes]
+            problems.rows(np.append(bad, False)[text.codes], "a text has a control character in it", key)
+        if key not in may_be_blank and (is_empty[key][:-1].any() or (text.codes < 0).any()):
+            missing = is_empty[key][text.codes]
             good = good and not missing.any()
-            problems.rows(missing, "a text is missing", one)
+            problems.rows(missing, "a text is missing", key)
     return good

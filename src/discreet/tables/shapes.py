@@ -19,7 +19,7 @@ Ring = tuple[tuple[float, float], ...]
 Shapes = dict[str, tuple[Ring, ...]]
 """The rings of each area, by its name."""
 
-MOST_BYTES = 500_000_000
+_MOST_BYTES = 500_000_000
 
 
 def read_shapes(path: FilePath, key: str | None = None) -> Shapes:
@@ -38,14 +38,14 @@ def read_shapes(path: FilePath, key: str | None = None) -> Shapes:
     """
     file = Path(path)
     with readable(file):
-        if file.stat().st_size > MOST_BYTES:
-            raise InputError(f"{file.name} has more than {MOST_BYTES:,} bytes; simplify its shapes")
+        if file.stat().st_size > _MOST_BYTES:
+            raise InputError(f"{file.name} has more than {_MOST_BYTES:,} bytes; simplify its shapes")
         text = file.read_text(encoding="utf-8-sig", errors="replace")
     try:
-        found = json.loads(text)
+        document = json.loads(text)
     except (ValueError, RecursionError):
         raise InputError(f"{file.name} is no GeoJSON: it cannot be read as JSON") from None
-    features = found.get("features") if isinstance(found, dict) else None
+    features = document.get("features") if isinstance(document, dict) else None
     if not isinstance(features, list) or not features:
         raise InputError(f"{file.name} has no features; a GeoJSON FeatureCollection of polygons is needed")
     names = _key(features, key, file.name)
@@ -62,18 +62,18 @@ def read_shapes(path: FilePath, key: str | None = None) -> Shapes:
 
 
 def _key(features: list[object], key: str | None, where: str) -> str:
-    found = dict.fromkeys(
+    keys = dict.fromkeys(
         str(name)
         for feature in features[:1000]
         if isinstance(feature, dict) and isinstance(feature.get("properties"), dict)
         for name in feature["properties"]
     )
-    listed = ", ".join(map(repr, list(found)[:20])) or "none"
+    listed = ", ".join(map(repr, list(keys)[:20])) or "none"
     if key is None:
-        if len(found) != 1:
+        if len(keys) != 1:
             raise InputError(f"{where}: name the property that names the areas (--shape-key): {listed}")
-        return next(iter(found))
-    if key not in found:
+        return next(iter(keys))
+    if key not in keys:
         raise InputError(f"{where}: no feature has a property {key!r}; it has {listed}")
     return key
 
@@ -88,11 +88,11 @@ def _rings(geometry: object, where: str) -> list[Ring]:
     rings: list[Ring] = []
     try:
         for polygon in polygons or ():
-            for place, line in enumerate(polygon):
+            for number, line in enumerate(polygon):
                 ring = tuple((float(point[0]), float(point[1])) for point in line)
                 if len(ring) < 3 or not all(math.isfinite(x) for point in ring for x in point):
                     raise ValueError
-                rings.append(ring if (_area(ring) > 0) == (place == 0) else ring[::-1])
+                rings.append(ring if (_area(ring) > 0) == (number == 0) else ring[::-1])
     except (TypeError, ValueError, IndexError):
         raise InputError(f"the coordinates of a polygon are no lines of points ({where})") from None
     if not rings:

@@ -20,7 +20,7 @@ from zipfile import BadZipFile, ZipFile
 from discreet.errors import InputError
 from discreet.tables.sources import INSIDE, Content, chosen, which
 
-DAMAGED = (
+_DAMAGED = (
     BadZipFile,
     ElementTree.ParseError,
     zlib.error,
@@ -37,17 +37,17 @@ DAMAGED = (
 LARGEST = 1 << 30
 """Bytes of one part of a workbook, unpacked; a sheet that is full has fewer."""
 
-WIDEST = 1 << 14
+_WIDEST = 1 << 14
 """Columns that a sheet can have."""
 
-BREAK = re.compile(r"[\r\n]")
+_BREAK = re.compile(r"[\r\n]")
 """What would break a line; a control character stands for it, which is refused in columns that are used."""
 
 
 def read_sheet(path: Path, wanted: str = "") -> Content:
     """Return a sheet, by default the first one, as CSV."""
     sheets: dict[str, str] = {}
-    with suppress(*DAMAGED), ZipFile(path) as book:
+    with suppress(*_DAMAGED), ZipFile(path) as book:
         sheets = _sheets(book)
         name = chosen(sheets, wanted) if wanted else next(iter(sheets))
         if name:
@@ -75,49 +75,51 @@ def _local(tag: str) -> str:
 def _sheets(book: ZipFile) -> dict[str, str]:
     """Return the sheets by name, in their order, and the parts of the archive that hold them."""
     with _part(book, "xl/_rels/workbook.xml.rels") as stream:
-        targets = {one.get("Id"): one.get("Target", "") for one in ElementTree.parse(stream).getroot()}
-    found = {}
+        targets = {
+            element.get("Id"): element.get("Target", "") for element in ElementTree.parse(stream).getroot()
+        }
+    sheets = {}
     with _part(book, "xl/workbook.xml") as stream:
-        for one in ElementTree.parse(stream).iter():
-            if _local(one.tag) == "sheet":
-                key = next(value for name, value in one.items() if name.endswith("}id"))
+        for node in ElementTree.parse(stream).iter():
+            if _local(node.tag) == "sheet":
+                key = next(value for name, value in node.items() if name.endswith("}id"))
                 target = targets[key]
-                place = target.removeprefix("/") if target.startswith("/") else f"xl/{target}"
-                if "chartsheet" not in place:
-                    found[one.get("name", "")] = place
-    if not found:
+                path = target.removeprefix("/") if target.startswith("/") else f"xl/{target}"
+                if "chartsheet" not in path:
+                    sheets[node.get("name", "")] = path
+    if not sheets:
         raise ValueError
-    return found
+    return sheets
 
 
 def _texts(book: ZipFile) -> list[str]:
     """Return the texts that cells refer to by number."""
     if "xl/sharedStrings.xml" not in book.namelist():
         return []
-    found = []
+    texts = []
     with _part(book, "xl/sharedStrings.xml") as stream:
-        for _, one in ElementTree.iterparse(stream):
-            if _local(one.tag) == "si":
-                found.append(_text(one))
-                one.clear()
-    return found
+        for _, element in ElementTree.iterparse(stream):
+            if _local(element.tag) == "si":
+                texts.append(_text(element))
+                element.clear()
+    return texts
 
 
 def _text(element: ElementTree.Element) -> str:
     """Return a text in one piece or in several of different fonts, without what says how it is pronounced."""
     parts = []
-    for one in element:
-        if _local(one.tag) == "t":
-            parts.append(one.text or "")
-        elif _local(one.tag) == "r":
-            parts.append(_text(one))
+    for child in element:
+        if _local(child.tag) == "t":
+            parts.append(child.text or "")
+        elif _local(child.tag) == "r":
+            parts.append(_text(child))
     return "".join(parts)
 
 
-def _rows(book: ZipFile, place: str, texts: list[str]) -> Iterator[tuple[int, list[str]]]:
+def _rows(book: ZipFile, path: str, texts: list[str]) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows that a sheet has, by number, from 1."""
     number = 0
-    with _part(book, place) as stream:
+    with _part(book, path) as stream:
         for _, row in ElementTree.iterparse(stream):
             if _local(row.tag) != "row":
                 continue
@@ -127,32 +129,32 @@ def _rows(book: ZipFile, place: str, texts: list[str]) -> Iterator[tuple[int, li
                 if _local(cell.tag) == "c":
                     at = _column(cell.get("r", "")) or len(fields) + 1
                     fields += [""] * (at - 1 - len(fields))
-                    fields.append(BREAK.sub("\v", _value(cell, texts)))
+                    fields.append(_BREAK.sub("\v", _value(cell, texts)))
             yield number, fields
             row.clear()
 
 
-def _column(place: str) -> int:
+def _column(cell: str) -> int:
     """Return the number of a column, from 1, or 0 if the place is not said.
 
     >>> _column("A7"), _column("AB12"), _column("")
     (1, 28, 0)
     """
     number = 0
-    for letter in place.rstrip("0123456789"):
+    for letter in cell.rstrip("0123456789"):
         number = number * 26 + ord(letter.upper()) - ord("A") + 1
-    if not 0 <= number <= WIDEST:
+    if not 0 <= number <= _WIDEST:
         raise ValueError
     return number
 
 
 def _value(cell: ElementTree.Element, texts: list[str]) -> str:
     kind = cell.get("t", "n")
-    for one in cell:
-        if _local(one.tag) == "is":
-            return _text(one)
-        if _local(one.tag) == "v":
-            text = one.text or ""
+    for child in cell:
+        if _local(child.tag) == "is":
+            return _text(child)
+        if _local(child.tag) == "v":
+            text = child.text or ""
             if kind == "b":
                 return {"0": "FALSE", "1": "TRUE"}[text]
             return texts[int(text)] if kind == "s" else text

@@ -24,7 +24,7 @@ from discreet.files import ArrowTable, FilePath, arrow, readable
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-ENDINGS = {
+_ENDINGS = {
     ".csv": "csv",
     ".tsv": "csv",
     ".psv": "csv",
@@ -43,7 +43,10 @@ ENDINGS = {
 PACKED = (".gz", ".zst")
 """How the name of a text goes on if it is packed."""
 
-FILE_ENDINGS = (*ENDINGS, *(end + more for end, kind in ENDINGS.items() if kind == "csv" for more in PACKED))
+FILE_ENDINGS = (
+    *_ENDINGS,
+    *(end + more for end, kind in _ENDINGS.items() if kind == "csv" for more in PACKED),
+)
 """How the names of files of tables end, packed or not."""
 
 INSIDE = "::"
@@ -52,7 +55,7 @@ INSIDE = "::"
 MOST = 20
 """Names of tables or sheets that a message lists."""
 
-READ = (
+_READ = (
     f".csv, .tsv, .psv or .txt (or one of these and {' or '.join(PACKED)}), .parquet, .arrow, .feather, "
     ".xlsx, .duckdb, .sqlite or .db"
 )
@@ -129,14 +132,14 @@ are not read
     if kind := _kind(text):
         return Named(Path(text), kind)
     raise InputError(
-        f"{Path(text).name} must end in {READ}, or be - (standard input): other formats are not read"
+        f"{Path(text).name} must end in {_READ}, or be - (standard input): other formats are not read"
     )
 
 
 def _kind(file: str) -> str:
     name = Path(file).name.lower()
-    plain = next((name.removesuffix(one) for one in PACKED if name.endswith(one)), name)
-    kind = ENDINGS.get(Path(plain).suffix, "")
+    plain = next((name.removesuffix(ending) for ending in PACKED if name.endswith(ending)), name)
+    kind = _ENDINGS.get(Path(plain).suffix, "")
     return kind if plain == name or kind == "csv" else ""
 
 
@@ -298,10 +301,10 @@ class _Forward(io.RawIOBase):
 
     def readinto(self, buffer: WriteableBuffer) -> int:
         view = memoryview(buffer)
-        found = self._next(len(view))
-        view[: len(found)] = found
-        self._at += len(found)
-        return len(found)
+        data = self._next(len(view))
+        view[: len(data)] = data
+        self._at += len(data)
+        return len(data)
 
     def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
         end = whence == os.SEEK_END
@@ -310,10 +313,10 @@ class _Forward(io.RawIOBase):
             self._begin()
             self._at = 0
         while end or self._at < target:
-            found = len(self._next(1 << 20 if end else min(target - self._at, 1 << 20)))
-            if not found:
+            size = len(self._next(1 << 20 if end else min(target - self._at, 1 << 20)))
+            if not size:
                 break
-            self._at += found
+            self._at += size
         return self._at
 
 
@@ -364,8 +367,8 @@ class _Recoded(_Forward):
             text = self._text(part)
             self._line += text.count("\n")
             self._ready = text.encode("utf-8", "surrogatepass")
-        found, self._ready = self._ready[:most], self._ready[most:]
-        return found
+        data, self._ready = self._ready[:most], self._ready[most:]
+        return data
 
     def _text(self, part: bytes) -> str:
         try:

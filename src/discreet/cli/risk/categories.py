@@ -51,15 +51,15 @@ def categories_command(
         _refuse(stated, {"--asked"}, "is not used with a release, which states its noise")
         if asked is not None and len(asked) > 1:
             raise InputError("--asked is one query of a release, whose cells are asked for")
-        found = release_categories(load(target), query=query, asked=asked[0] if asked else None)
+        guessed = release_categories(load(target), query=query, asked=asked[0] if asked else None)
     elif query is not None:
         raise InputError("--query is a query of a release; name the release")
     elif table is not None:
-        found = _of_table(table, given, stated)
+        guessed = _of_table(table, given, stated)
     else:
-        found = categories(**given)
-    answer = categories_answer(found)
-    saved = answer.tables["groups" if found.group_beliefs else "beliefs" if found.beliefs else "guesses"]
+        guessed = categories(**given)
+    answer = categories_answer(guessed)
+    saved = answer.tables["groups" if guessed.group_beliefs else "beliefs" if guessed.beliefs else "guesses"]
     outputs.write({"--csv": csv_of(saved), "--plot": answer.figures["categories"]})
     Screen(json=json, quiet=True).tell(answer)
 

@@ -15,7 +15,7 @@ from discreet.numbers import fraction
 if TYPE_CHECKING:
     from discreet.disclosure.areas import Area
 
-KEYS = ("name", "noisy", "variance", "rho", "siblings", "siblings-noisy", "given", "count")
+_KEYS = ("name", "noisy", "variance", "rho", "siblings", "siblings-noisy", "given", "count")
 
 
 app = console.command(
@@ -46,57 +46,57 @@ def hierarchy(
     method, siblings = (given.pop(name, "exact").lower() for name in ("method", "siblings"))
     if "seed" in given and given["seed"] < 0:
         raise InputError(f"seed is {given['seed']}; it must be zero or more")
-    areas = [read_area(text) for text in given.pop("areas", ())]
+    areas = [_read_area(text) for text in given.pop("areas", ())]
     sampled = {name: given.pop(name) for name in ("draws", "seed") if name in given}
     ask = partial(hierarchy_posterior, areas, prior=given.pop("prior", "1/2"), **given)
-    found = ask(siblings=siblings, method=method, **sampled)
+    posterior = ask(siblings=siblings, method=method, **sampled)
     other = None
-    if method == "exact" and found.sibling_error > 0:
+    if method == "exact" and posterior.sibling_error > 0:
         other = ask(siblings="single" if siblings == "exact" else "exact").probability
-    answer = hierarchy_answer(found, other=other)
-    outputs.write({"--csv": lambda: csv_of(counts_table(found)), "--plot": answer.figures["areas"]})
+    answer = hierarchy_answer(posterior, other=other)
+    outputs.write({"--csv": lambda: csv_of(counts_table(posterior)), "--plot": answer.figures["areas"]})
     Screen(json=json, quiet=True).tell(answer)
 
 
-def read_area(text: str) -> Area:
+def _read_area(text: str) -> Area:
     """Return an area from its key=value pairs; a comma inside a table belongs to the table.
 
-    >>> read_area("name=block,noisy=2,variance=5,given=table:0.5,0.5").noisy
+    >>> _read_area("name=block,noisy=2,variance=5,given=table:0.5,0.5").noisy
     2
-    >>> read_area("noise=2")
+    >>> _read_area("noise=2")
     Traceback (most recent call last):
     discreet.errors.InputError: an area has no 'noise'; it has name, noisy, variance, rho, siblings, \
 siblings-noisy, given, count
     """
     from discreet.disclosure.areas import Area
 
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for piece in re.split(",(?=[^,=]*=)", text):
         key, sign, value = (part.strip() for part in piece.partition("="))
         key = key.lower().replace("_", "-")
         if not sign:
             raise InputError(f"--area is {text!r}; it must look like name=block,noisy=2,rho=0.0992")
-        if key not in KEYS:
-            raise InputError(f"an area has no {key!r}; it has {', '.join(KEYS)}")
-        if key in found:
+        if key not in _KEYS:
+            raise InputError(f"an area has no {key!r}; it has {', '.join(_KEYS)}")
+        if key in values:
             raise InputError(f"--area is {text!r}; it states {key} twice")
-        found[key] = value
+        values[key] = value
 
     def whole(key: str) -> int | None:
-        if key not in found:
+        if key not in values:
             return None
-        value = fraction(found[key], name=f"{key} of an area")
+        value = fraction(values[key], name=f"{key} of an area")
         if value.denominator != 1:
-            raise InputError(f"{key} of an area is {found[key]}; a whole number is needed")
+            raise InputError(f"{key} of an area is {values[key]}; a whole number is needed")
         return int(value)
 
     return Area(
-        name=found.get("name", ""),
+        name=values.get("name", ""),
         noisy=whole("noisy"),
-        variance=found.get("variance"),
-        rho=found.get("rho"),
+        variance=values.get("variance"),
+        rho=values.get("rho"),
         siblings=whole("siblings") or 0,
         siblings_noisy=whole("siblings-noisy"),
-        given_smaller=found.get("given"),
+        given_smaller=values.get("given"),
         count=whole("count"),
     )

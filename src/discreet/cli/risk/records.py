@@ -65,10 +65,10 @@ def records_command(
         problems.say("shape_key and shape_level are about a file of shapes; name it (--shapes)")
     problems.stop()  # before the records are read
     with screen.working(f"Reading {given['records'].name}"):
-        found = records_risk(None if target is None else load(target), given.pop("records"), **given)
-    answer = records_answer(found)
+        risk = records_risk(None if target is None else load(target), given.pop("records"), **given)
+    answer = records_answer(risk)
     with screen.working("Writing"):
         if out is not None:
-            write_records_risk(found, out, **{**files, "shapes": shapes})
+            write_records_risk(risk, out, **{**files, "shapes": shapes})
     outputs.write({"--plot": answer.figures["ratios"]}, confidential=True)
     screen.tell(answer, timed=True)

@@ -49,8 +49,8 @@ def release(
     outputs = Outputs(csv=csv, plot=plot)
     if bool(targets) == bool(rho):
         raise InputError("give either a preset's name or a TOML file, or one or more --rho LEVEL=RHO")
-    for one in given.get("prior") or ():  # before the long work
-        read_prior(one)
+    for stated in given.get("prior") or ():  # before the long work
+        read_prior(stated)
     if rho:
         from discreet.answers.risk import risk_answer
         from discreet.disclosure.profile import risk_profile
@@ -69,8 +69,8 @@ def release(
         given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
         releases = [console.read_release(target, given.get("neighbours")) for target in targets]
         with screen.progress("Comparing data sets") as progress:
-            found = risk(releases, pairs="main" if main_only else "all", progress=progress, **given)
-        answer, figure = whole_risk_answer(found), "risk"
+            result = risk(releases, pairs="main" if main_only else "all", progress=progress, **given)
+        answer, figure = whole_risk_answer(result), "risk"
     outputs.write({"--csv": csv_of(answer.tables["risks"]), "--plot": answer.figures[figure]})
     screen.tell(answer)
 
@@ -119,7 +119,7 @@ def explain(
     from discreet.answers.risk_explain import explain_answer
     from discreet.disclosure.everything import WholeRisk, risk
 
-    held = [one for text in given.pop("exact", ()) for one in _held(text)]
+    held = [exact for text in given.pop("exact", ()) for exact in _held(text)]
 
     def asked(exact: list[str], progress: Callable[[int, int], None] | None) -> WholeRisk:
         return risk(
@@ -133,12 +133,12 @@ def explain(
         )
 
     with screen.progress("Comparing data sets") as progress:
-        found = asked(held, progress)
+        result = asked(held, progress)
     before = None
     if held:
         with screen.progress("With nothing held exact") as progress:
             before = asked([], progress)
-    answer = explain_answer(found, title=release.title, before=before)
+    answer = explain_answer(result, title=release.title, before=before)
     if out is not None:
         outputs.write({"--out": str(answer.record["page"])})
         console.write(f"Written to {out}\n")

@@ -52,7 +52,7 @@ def single(
                 raise InputError(f"--{name} is stated {len(stated)} times; without --together one is needed")
             if stated:
                 given[name] = stated[0]
-        found = one_count(noisy, **given)
-        answer = one_count_answer(found, of_rho="rho" in given)
+        result = one_count(noisy, **given)
+        answer = one_count_answer(result, of_rho="rho" in given)
         outputs.write({"--csv": csv_of(answer.tables["beliefs"]), "--plot": answer.figures["attack"]})
     Screen(json=json, quiet=True).tell(answer)

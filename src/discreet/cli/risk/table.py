@@ -45,7 +45,7 @@ def table_command(
     if "known" in given:
         given["known"] = int(read_whole(given["known"], name="known"))
     with screen.working(f"Reading {file.name}"):
-        found = table_risk(file, **given)
-    answer = table_risk_answer(found, table=str(file))
+        risk = table_risk(file, **given)
+    answer = table_risk_answer(risk, table=str(file))
     outputs.write({"--plot": answer.figures["ratios"]})
     screen.tell(answer, timed=True)

@@ -30,9 +30,9 @@ class Bounds:
     upper: Floats
     _shares: dict[Tabulation, tuple[Floats, Floats, NDArray[np.bool_]]] = field(default_factory=dict)
 
-    def placed(self, place: Integers) -> Bounds:
+    def placed(self, position: Integers) -> Bounds:
         """Return the same for units with these places in a larger tree."""
-        return Bounds(self.table, place[self.units], self.lower, self.upper)
+        return Bounds(self.table, position[self.units], self.lower, self.upper)
 
     def part(self, part: TreePart) -> Bounds:
         """Return the same for the units of a part of the tree, numbered as its own."""
@@ -81,9 +81,9 @@ class Bounds:
 
 def joint_bounds(some: Sequence[Bounds], wanted: Tabulation, units: Integers) -> tuple[Floats, Floats]:
     """Return the tightest bounds of the cells of a table."""
-    found = [one.of(wanted, units) for one in some]
-    lower = np.max([low for low, _ in found], axis=0)
-    return lower, np.min([high for _, high in found], axis=0)
+    ends = [bounds.of(wanted, units) for bounds in some]
+    lower = np.max([low for low, _ in ends], axis=0)
+    return lower, np.min([high for _, high in ends], axis=0)
 
 
 def cut_ends(table: dict[str, Numbers], endings: Sequence[str], lower: Floats, upper: Floats) -> Numbers:

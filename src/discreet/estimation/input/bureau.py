@@ -30,17 +30,17 @@ from discreet.files import FilePath, readable
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.tables import Columnar, Kinds, Numbers, Problems, arrow_errors, check_schema
 
-BATCH = 1 << 13
+_BATCH = 1 << 13
 """Rows (each a unit and query) that are read at a time."""
 
-QUERIES: Kinds = {
+_QUERIES: Kinds = {
     "geocode": "text",
     "query_name": "text",
     "query_shape": "any",
     "value": "any",
     "variance": "number",
 }
-CONSTRAINTS: Kinds = {"geocode": "text", "query_name": "text", "value": "any"}
+_CONSTRAINTS: Kinds = {"geocode": "text", "query_name": "text", "value": "any"}
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ class _Files:
         schema = None
         if constraints:  # some parts lack columns, or have whole numbers of other widths
             schemas = [arrow("parquet").read_schema(file) for file in self.parts[True]]
-            plain = [one.remove_metadata() for one in schemas]
+            plain = [one_schema.remove_metadata() for one_schema in schemas]
             with arrow_errors(f"{self.level}.parquet"):
                 schema = arrow().unify_schemas(plain, promote_options="permissive")
         dataset = ds.dataset([str(file) for file in self.parts[constraints]], format="parquet", schema=schema)
@@ -70,7 +70,7 @@ class _Files:
         wanted = (ds.field("geocode") >= within) & pc.starts_with(code, pattern=within) if within else None
         with arrow_errors(f"{self.level}.parquet"):
             chosen = None if columns is None else list(columns)
-            yield from dataset.to_batches(columns=chosen, filter=wanted, batch_size=BATCH)
+            yield from dataset.to_batches(columns=chosen, filter=wanted, batch_size=_BATCH)
 
 
 def read_bureau(
@@ -89,9 +89,9 @@ def read_bureau(
     files = _levels(sources, release)
     names = _Names(release, attributes)
     asked = _asked(files, names, prefix)
-    tree, place = _tree(files, asked, prefix, source)
-    kinds, kind = _kinds(release, asked, place, tree)
-    found = Bureau(files, tree, names, kinds, attributes, prefix)
+    tree, position = _tree(files, asked, prefix, source)
+    kinds, kind = _kinds(release, asked, position, tree)
+    bureau = Bureau(files, tree, names, kinds, attributes, prefix)
     constraints = Constraints(attributes, queries_of(release), names.query)
     _constraints(files, tree, constraints, prefix)
     exact, blocks, bounds = constraints.settled(tree)
@@ -101,7 +101,7 @@ def read_bureau(
     origin: dict[str, object] = {
         "role": "measurements",
         "layout": "Census Bureau",
-        "levels": [one.level for one in files],
+        "levels": [file.level for file in files],
     }
     if within is not None:
         origin["within"] = within
@@ -109,7 +109,7 @@ def read_bureau(
     if early.any():
         origin["areas_without_areas_below"] = {tree.levels[k]: int(early[k]) for k in np.flatnonzero(early)}
     return Published(
-        tree, attributes, {}, found, exact, "parquet", False, origin, kind, blocks, left, bounds=bounds
+        tree, attributes, {}, bureau, exact, "parquet", False, origin, kind, blocks, left, bounds=bounds
     )
 
 
@@ -118,7 +118,7 @@ def _with_invariants(
 ) -> Exact:
     """Add exact counts of a table: unit, query, cell, count."""
     tables = {query: attributes.tabulation(query) for query in queries_of(release)}
-    layout = Layout.same(tree, {query: strings(list(one.labels)) for query, one in tables.items()})
+    layout = Layout.same(tree, {query: strings(list(table.labels)) for query, table in tables.items()})
     joined = dict(exact)
     for query, (who, rows) in exact_counts(layout, read_held(invariants), release).items():
         mine = who, rows[:, cell_order(layout, query, attributes)]
@@ -141,10 +141,10 @@ def by_product(sources: Sequence[FilePath]) -> list[tuple[Path, ...]]:
     >>> by_product(["now", "before"])
     [(PosixPath('now'),), (PosixPath('before'),)]
     """
-    found: dict[object, list[Path]] = {}
-    for number, one in enumerate(map(Path, sources)):
-        found.setdefault(one.absolute().parent if is_level(one) else number, []).append(one)
-    return [tuple(some) for some in found.values()]
+    products: dict[object, list[Path]] = {}
+    for number, path in enumerate(map(Path, sources)):
+        products.setdefault(path.absolute().parent if is_level(path) else number, []).append(path)
+    return [tuple(some) for some in products.values()]
 
 
 def _levels(sources: Sequence[Path], release: Release) -> list[_Files]:
@@ -153,25 +153,25 @@ def _levels(sources: Sequence[Path], release: Release) -> list[_Files]:
     every = list(sources) if is_level(source) else sorted(source.glob("*.parquet"))
     source = source.parent if is_level(source) else source
     known: dict[str, Path] = {}
-    for one in every:
-        stem = one.stem.lower().replace(" ", "_")
+    for path in every:
+        stem = path.stem.lower().replace(" ", "_")
         if stem in known:
-            raise InputError(f"{one} is given twice")
-        known[stem] = one
-    found, problems = [], Problems()
+            raise InputError(f"{path} is given twice")
+        known[stem] = path
+    levels, problems = [], Problems()
     for level in release.levels:
-        place = known.pop(level.name.lower().replace(" ", "_"), None)
-        if place is None:
+        file = known.pop(level.name.lower().replace(" ", "_"), None)
+        if file is None:
             continue
         parts: dict[bool, list[Path]] = {False: [], True: []}  # queries, constraints
-        for part in sorted(place.rglob("*.parquet")) if place.is_dir() else [place]:
+        for part in sorted(file.rglob("*.parquet")) if file.is_dir() else [file]:
             if part.is_dir():
                 continue
             with problems.gathering(), readable(part):
                 table = Columnar.open(part, "parquet")
                 folders = [folder.name.lower() for folder in part.relative_to(source).parents]
                 held = "sign" in table.names or any(name.startswith("constraint") for name in folders)
-                due = CONSTRAINTS if held else QUERIES
+                due = _CONSTRAINTS if held else _QUERIES
                 shown, missing = part.relative_to(source), [name for name in due if name not in table.names]
                 if missing:  # they are scanned by these very names
                     some = " or ".join(missing)
@@ -179,16 +179,16 @@ def _levels(sources: Sequence[Path], release: Release) -> list[_Files]:
                 check_schema(table.schema, due, str(shown), problems)
                 parts[held].append(part)
         if parts[False]:
-            found.append(_Files(level.name, parts))
+            levels.append(_Files(level.name, parts))
     problems.stop()
     if known:
         raise InputError(
-            f"{source} has {', '.join(sorted(one.name for one in known.values()))}, which is no level of "
-            f"release {release.name!r}; it has {', '.join(one.name for one in release.levels)}"
+            f"{source} has {', '.join(sorted(folder.name for folder in known.values()))}, which is no level "
+            f"of release {release.name!r}; it has {', '.join(one_level.name for one_level in release.levels)}"
         )
-    if not found:
+    if not levels:
         raise InputError(f"there are no measurements in {source}")
-    return found
+    return levels
 
 
 class _Names:
@@ -203,7 +203,9 @@ class _Names:
         """Return the query of a name, or None."""
         if text not in self._found:
             bare = text.replace(" ", "")
-            fitting = [one for one in self._plain if bare == one or bare.startswith((f"{one}_", f"{one}-"))]
+            fitting = [
+                table for table in self._plain if bare == table or bare.startswith((f"{table}_", f"{table}-"))
+            ]
             self._found[text] = self._plain[max(fitting, key=len)] if fitting else None
         return self._found[text]
 
@@ -222,7 +224,7 @@ class _Names:
             shape = batch.column("query_shape")[int(which[0])].as_py()
             if isinstance(shape, str):
                 shape = [int(part) for part in shape.strip("()[] ").replace(" ", "").split(",") if part]
-            if [int(one) for one in shape or () if int(one) > 1] != due:
+            if [int(extent) for extent in shape or () if int(extent) > 1] != due:
                 due_text = tuple(due) or (1,)
                 raise InputError(
                     f"query {query!r} has shape {shape} in {file}; the attributes give it {due_text}"
@@ -230,8 +232,8 @@ class _Names:
         values = column.flatten()
         if values.null_count:
             raise InputError(f"query {query!r} has values that are missing in {file}")
-        found: Numbers = values.to_numpy(zero_copy_only=False).reshape(-1, table.cells)
-        return found
+        rows: Numbers = values.to_numpy(zero_copy_only=False).reshape(-1, table.cells)
+        return rows
 
 
 Asked = dict[str, dict[str, float]]
@@ -240,12 +242,12 @@ Asked = dict[str, dict[str, float]]
 
 def _asked(files: Sequence[_Files], names: _Names, prefix: str) -> list[Asked]:
     """Return for each level its units and what they were asked."""
-    found = []
-    for one in files:
+    questions = []
+    for file in files:
         asked: Asked = {}
-        for batch in one.scan(["geocode", "query_name", "variance"], prefix):
+        for batch in file.scan(["geocode", "query_name", "variance"], prefix):
             if any(batch.column(name).null_count for name in ("geocode", "query_name", "variance")):
-                raise InputError(f"a row of {one.level}.parquet has no geocode, query or variance")
+                raise InputError(f"a row of {file.level}.parquet has no geocode, query or variance")
             for code, name, size in zip(
                 batch.column("geocode").cast(arrow().string()).to_pylist(),
                 batch.column("query_name").to_pylist(),
@@ -255,32 +257,34 @@ def _asked(files: Sequence[_Files], names: _Names, prefix: str) -> list[Asked]:
                 query, mine = names.query(name), asked.setdefault(code, {})
                 if query is None:
                     raise InputError(
-                        f"{one.level}.parquet has the query {name!r}, which is none of the release's"
+                        f"{file.level}.parquet has the query {name!r}, which is none of the release's"
                     )
                 if not 0.0 < size < float("inf"):
-                    raise InputError(f"a variance of query {name!r} in {one.level}.parquet is not above zero")
+                    raise InputError(
+                        f"a variance of query {name!r} in {file.level}.parquet is not above zero"
+                    )
                 if query in mine:
-                    raise InputError(f"query {name!r} occurs twice for one area of {one.level}.parquet")
+                    raise InputError(f"query {name!r} occurs twice for one area of {file.level}.parquet")
                 mine[query] = size
-        found.append(asked)
-    return found
+        questions.append(asked)
+    return questions
 
 
 def _tree(
     files: Sequence[_Files], units: Sequence[Asked], prefix: str, source: Path
 ) -> tuple[Tree, list[Integers]]:
     """Return the tree, and for each level the place of each of its units in it."""
-    first = next((place for place, codes in enumerate(units) if codes), None)
+    first = next((number for number, codes in enumerate(units) if codes), None)
     if first is None:
         raise InputError(f"{source} has no area whose geocode begins with {prefix!r}")
     if prefix and prefix not in units[first]:
         raise InputError(f"{source} has no area {prefix!r}; within must be the geocode of an area")
-    listing = Listing.nested([one.level for one in files[first:]], units[first:])
+    listing = Listing.nested([file.level for file in files[first:]], units[first:])
     lost = np.flatnonzero((listing.parent < 0) & (listing.level > 0))
     if lost.size:
-        place = first + int(listing.level[lost[0]])
+        depth = first + int(listing.level[lost[0]])
         raise InputError(
-            f"an area of {files[place].level}.parquet lies in no area of {files[place - 1].level}.parquet: "
+            f"an area of {files[depth].level}.parquet lies in no area of {files[depth - 1].level}.parquet: "
             "its geocode has none of theirs as its beginning"
         )
     tree, rank = arrange(listing)
@@ -288,11 +292,11 @@ def _tree(
 
 
 def _kinds(
-    release: Release, asked: Sequence[Asked], place: Sequence[Integers], tree: Tree
+    release: Release, asked: Sequence[Asked], position: Sequence[Integers], tree: Tree
 ) -> tuple[list[dict[str, Noise]], Integers]:
     """Return the laws of each kind of unit, told apart by queries and variances, and each unit's kind."""
     known, by_unit = noises(release), dict[int, dict[str, float]]()
-    for some, at in zip(asked, place, strict=True):
+    for some, at in zip(asked, position, strict=True):
         by_unit |= zip(at.tolist(), some.values(), strict=True)
     numbers: dict[tuple[int, tuple[tuple[str, float], ...]], int] = {}
     kind = np.zeros(tree.size, dtype=np.int64)
@@ -310,17 +314,17 @@ def _kinds(
     return [{query: law(level, query, size) for query, size in some} for level, some in numbers], kind
 
 
-def _constraints(files: Sequence[_Files], tree: Tree, found: Constraints, prefix: str) -> None:
+def _constraints(files: Sequence[_Files], tree: Tree, constraints: Constraints, prefix: str) -> None:
     """Gather the constraints of all levels."""
-    for one in files:
-        if one.level not in tree.levels:
+    for file in files:
+        if file.level not in tree.levels:
             continue
-        mine = np.append(np.flatnonzero(tree.kind == tree.levels.index(one.level)), -1)
+        mine = np.append(np.flatnonzero(tree.kind == tree.levels.index(file.level)), -1)
         codes = tree.names.take(arrow().array(mine[:-1]))
-        for batch in one.scan(None, prefix, constraints=True):
+        for batch in file.scan(None, prefix, constraints=True):
             geocode = batch.column("geocode").cast(arrow().string())
-            place = arrow("compute").index_in(geocode, value_set=codes).fill_null(len(mine) - 1)
-            found.add(batch, mine[place.to_numpy(zero_copy_only=False)], one.level)
+            area = arrow("compute").index_in(geocode, value_set=codes).fill_null(len(mine) - 1)
+            constraints.add(batch, mine[area.to_numpy(zero_copy_only=False)], file.level)
 
 
 class Bureau:
@@ -339,19 +343,19 @@ class Bureau:
     ) -> None:
         self._files, self._tree, self._names, self._prefix = files, tree, names, prefix
         self.laws = laws
-        self.cells = {query: attributes.tabulation(query).cells for one in laws for query in one}
+        self.cells = {query: attributes.tabulation(query).cells for law in laws for query in law}
 
     def read(self, units: slice) -> Iterator[tuple[str, Integers, Numbers]]:
         """Yield what these units were measured, in the order of the files."""
         tree, pc = self._tree, arrow("compute")
-        for one in self._files:
+        for file in self._files:
             # by level: a code may come again where one unit is the whole of another
-            level = tree.levels.index(one.level) if one.level in tree.levels else -1
+            level = tree.levels.index(file.level) if file.level in tree.levels else -1
             mine = np.append(np.flatnonzero(tree.kind[units] == level) + units.start, -1)
             if len(mine) == 1:
                 continue
             wanted = tree.names.take(arrow().array(mine[:-1]))
-            for batch in one.scan(["geocode", "query_name", "query_shape", "value"], self._prefix):
+            for batch in file.scan(["geocode", "query_name", "query_shape", "value"], self._prefix):
                 code = pc.index_in(batch.column("geocode").cast(arrow().string()), value_set=wanted)
                 unit = mine[code.fill_null(len(mine) - 1).to_numpy(zero_copy_only=False)]
                 coded = batch.column("query_name").dictionary_encode()
@@ -363,5 +367,5 @@ class Bureau:
                     query = self._names.query(name)
                     assert query is not None
                     which = which[np.argsort(unit[which], kind="stable")]
-                    rows = self._names.rows(batch, query, which, f"{one.level}.parquet")
+                    rows = self._names.rows(batch, query, which, f"{file.level}.parquet")
                     yield query, unit[which], rows

@@ -28,12 +28,12 @@ from discreet.errors import DiscreetError, InputError
 from discreet.estimation.input.bounds import Bounds
 from discreet.estimation.input.published import Exact
 
-SIGNS = {"=": "=", "==": "=", "eq": "=", "<=": "<=", "le": "<=", ">=": ">=", "ge": ">="}
-VALUES = {"gqNursingTotal": ("hhgq", (3,)), "nonvoting": ("votingage", (0,)), "voting": ("votingage", (1,))}
+_SIGNS = {"=": "=", "==": "=", "eq": "=", "<=": "<=", "le": "<=", ">=": ">=", "ge": ">="}
+_VALUES = {"gqNursingTotal": ("hhgq", (3,)), "nonvoting": ("votingage", (0,)), "voting": ("votingage", (1,))}
 """Names of some values of an attribute, by their places (Schema_PL94 of the Bureau's code)."""
-NAMED = {"nurse_nva_0": {"hhgq": "gqNursingTotal", "votingage": "nonvoting"}, "tot": {}}
+_NAMED = {"nurse_nva_0": {"hhgq": "gqNursingTotal", "votingage": "nonvoting"}, "tot": {}}
 """What constraints split, where the name alone says it."""
-ENDINGS = ("_con", "_lb", "_ub", "_total")
+_ENDINGS = ("_con", "_lb", "_ub", "_total")
 
 
 @dataclass
@@ -71,18 +71,18 @@ class Constraints:
                 keys.setdefault((self._sign(sign, str(name)), str(name), *map(str, specs)), []).append(row)
         for (sign, name, *specs), rows in keys.items():
             table = self._table(name, dict(zip(axes, specs, strict=True)) if axes else None)
-            if table is None or sign not in SIGNS.values():
+            if table is None or sign not in _SIGNS.values():
                 self.left[f"constraint {name!r} ({sign}) at {level}"] += len(rows)
                 continue
             values = _values(batch, np.array(rows), table, name, level)
-            one = self._found.setdefault(table.by_attribute, _Found(name, table))
-            one.rows.setdefault(sign, []).append((unit[rows], values))
+            constraint = self._found.setdefault(table.by_attribute, _Found(name, table))
+            constraint.rows.setdefault(sign, []).append((unit[rows], values))
 
     @staticmethod
     def _sign(sign: str | None, name: str) -> str:
         """Return the sign, which some parts leave to the name."""
         if sign:
-            return SIGNS.get(sign, sign)
+            return _SIGNS.get(sign, sign)
         words = name.split("_")
         return ">=" if "lb" in words else "<=" if "ub" in words else "="
 
@@ -96,9 +96,9 @@ class Constraints:
     def _named(self, name: str) -> Tabulation | None:
         bare = name
         while True:
-            if bare in NAMED:
-                return self._split(name, NAMED[bare])
-            ending = next((one for one in ENDINGS if bare.endswith(one)), None)
+            if bare in _NAMED:
+                return self._split(name, _NAMED[bare])
+            ending = next((suffix for suffix in _ENDINGS if bare.endswith(suffix)), None)
             try:
                 return self._attributes.tabulation(self._query_of(bare) or bare)
             except DiscreetError:
@@ -114,8 +114,8 @@ class Constraints:
                 continue
             if spec in values:
                 factors.append(Factor(number, ((values.index(spec),),), (spec,)))
-            elif spec in VALUES and VALUES[spec][0] == attribute:
-                factors.append(Factor(number, (VALUES[spec][1],), (spec,)))
+            elif spec in _VALUES and _VALUES[spec][0] == attribute:
+                factors.append(Factor(number, (_VALUES[spec][1],), (spec,)))
             else:
                 try:
                     table = self._attributes.tabulation(attribute if spec == "detailed" else spec)
@@ -134,28 +134,28 @@ class Constraints:
         blocks: dict[str, Tabulation] = {}
         bounds = []
         zeros: dict[str, tuple[Tabulation, list[Integers]]] = {}
-        for one in self._found.values():
-            units, lower, upper = _joined(one, tree)
-            for cell, (name, block) in enumerate(self._zero_blocks(one.table)):
+        for constraint in self._found.values():
+            units, lower, upper = _joined(constraint, tree)
+            for cell, (name, block) in enumerate(self._zero_blocks(constraint.table)):
                 none = units[upper[:, cell] == 0]
                 if none.size:
                     zeros.setdefault(name, (block, []))[1].append(none)
             fixed = (lower == upper) & (upper > 0)
             whole = np.all(lower == upper, axis=1) & fixed.any(axis=1)
             if whole.any():
-                text = f"constraint: {_name(self._attributes, one.table)}"
-                query = self._queries.get(one.table.by_attribute, text)
+                text = f"constraint: {_name(self._attributes, constraint.table)}"
+                query = self._queries.get(constraint.table.by_attribute, text)
                 if query == text:
-                    blocks[query] = one.table
+                    blocks[query] = constraint.table
                 exact[query] = units[whole], lower[whole].astype(np.int64)
-            for cell, (name, block) in enumerate(self._cell_blocks(one.table)):
+            for cell, (name, block) in enumerate(self._cell_blocks(constraint.table)):
                 some = fixed[:, cell] & ~whole
                 if some.any():
                     blocks[name] = block
                     exact[name] = units[some], lower[some][:, [cell]].astype(np.int64)
             open_rows = ((lower > 0) | np.isfinite(upper)).any(axis=1) & ~np.all(lower == upper, axis=1)
             if open_rows.any():
-                bounds.append(Bounds(one.table, units[open_rows], lower[open_rows], upper[open_rows]))
+                bounds.append(Bounds(constraint.table, units[open_rows], lower[open_rows], upper[open_rows]))
         for name, (block, some) in zeros.items():
             inside = np.zeros(tree.size + 1, dtype=bool)
             inside[np.concatenate(some)] = True
@@ -185,8 +185,8 @@ class Constraints:
             for number, ((_, values), group) in enumerate(zip(self._attributes.values, groups, strict=True)):
                 if len(group) < len(values):
                     factors.append(Factor(number, (group,), (" | ".join(values[rank] for rank in group),)))
-            one = Tabulation("constraint", tuple(factors), self._attributes.sizes)
-            yield f"constraint: {_name(self._attributes, one)} {next(one.labels)}", one
+            tabulation = Tabulation("constraint", tuple(factors), self._attributes.sizes)
+            yield f"constraint: {_name(self._attributes, tabulation)} {next(tabulation.labels)}", tabulation
 
 
 def _cells(table: Tabulation) -> Iterator[tuple[tuple[int, ...], ...]]:
@@ -199,12 +199,15 @@ def _name(attributes: Attributes, table: Tabulation) -> str:
     return " * ".join(attributes.names[factor.attribute] for factor in table.factors) or "total"
 
 
-def _joined(one: _Found, tree: Tree) -> tuple[Integers, Floats, Floats]:
+def _joined(constraint: _Found, tree: Tree) -> tuple[Integers, Floats, Floats]:
     """Return the units of a table, and the least and largest counts that all rows leave."""
-    every = [units for parts in one.rows.values() for units, _ in parts]
+    every = [units for parts in constraint.rows.values() for units, _ in parts]
     units = np.unique(np.concatenate(every))
-    lower, upper = np.zeros((len(units), one.table.cells)), np.full((len(units), one.table.cells), np.inf)
-    for sign, parts in one.rows.items():
+    lower, upper = (
+        np.zeros((len(units), constraint.table.cells)),
+        np.full((len(units), constraint.table.cells), np.inf),
+    )
+    for sign, parts in constraint.rows.items():
         for who, values in parts:
             at = np.searchsorted(units, who)
             if sign in ("=", ">="):
@@ -215,8 +218,8 @@ def _joined(one: _Found, tree: Tree) -> tuple[Integers, Floats, Floats]:
     if wrong.size:
         level = tree.levels[tree.kind[units[wrong[0]]]]
         raise InputError(
-            f"constraint {one.name!r} holds two counts in one area of {level}.parquet, or a least count "
-            "above a largest one"
+            f"constraint {constraint.name!r} holds two counts in one area of {level}.parquet, or a least "
+            "count above a largest one"
         )
     return units.astype(np.int64), lower, upper
 
@@ -234,7 +237,7 @@ def _values(batch: ArrowTable, rows: Integers, table: Tabulation, name: str, lev
             f"{table.cells} cells"
         )
     values = column.flatten()
-    found: Floats = values.cast(arrow().float64()).to_numpy(zero_copy_only=False).reshape(-1, table.cells)
-    if values.null_count or not np.all(found >= 0):
+    read: Floats = values.cast(arrow().float64()).to_numpy(zero_copy_only=False).reshape(-1, table.cells)
+    if values.null_count or not np.all(read >= 0):
         raise InputError(f"constraint {name!r} has values that are missing or below zero in {level}.parquet")
-    return found
+    return read

@@ -34,7 +34,7 @@ def exact_counts(layout: Layout, table: ReadTable, stated: Release | None) -> Ex
     order = np.argsort(position)
     position, counts = position[order], table.numbers["count"][order]
     unit = np.searchsorted(layout.base, position, side="right") - 1
-    found: Exact = {}
+    exact: Exact = {}
     for query in layout.queries:
         start, width = layout.first(query)[unit], len(layout.cells[query])
         mine = (start >= 0) & (position >= start) & (position < start + width)
@@ -42,9 +42,9 @@ def exact_counts(layout: Layout, table: ReadTable, stated: Release | None) -> Ex
         if (have < width).any():
             problems.at(f"an area has some cells of query {query!r} and lacks others; hold all or none")
         elif who.size:
-            found[query] = who.astype(np.int64), counts[mine].reshape(-1, width)
+            exact[query] = who.astype(np.int64), counts[mine].reshape(-1, width)
     problems.stop()
-    return found
+    return exact
 
 
 def join_exact(query: str, one: Rows | None, two: Rows) -> Rows:

@@ -51,9 +51,9 @@ Found = Sequence[tuple[UnitEstimates | Union, NDArray[np.bool_]] | None]
 Chances = Sequence[tuple[str, float]]
 """Levels of intervals, each with the ending of its columns."""
 
-TOGETHER = "best linear unbiased, all queries and levels together"
-APART = "best linear unbiased, each query by itself: the release states no attributes"
-SEPARATE = (
+_TOGETHER = "best linear unbiased, all queries and levels together"
+_APART = "best linear unbiased, each query by itself: the release states no attributes"
+_SEPARATE = (
     "each release by itself, then cell by cell the mean weighted by inverse variances: unbiased, NOT "
     "ADDITIVE, because the releases state no attributes, or differ in attributes or areas"
 )
@@ -115,7 +115,7 @@ class MeasuredTree:
     def estimated(self, held: bool | None = None, workers: SharedWork | None = None) -> Group:
         """Return the same with the estimates from all measurements together; see `Estimates`."""
         estimates = Estimates(self.attributes, self.given, held=held, workers=workers, model=self.model)
-        own = {one.name: getattr(self, one.name) for one in fields(MeasuredTree)}
+        own = {field.name: getattr(self, field.name) for field in fields(MeasuredTree)}
         return Group(**own, estimates=estimates)
 
 
@@ -148,13 +148,13 @@ class _Moved:
 
     def part(self, part: TreePart) -> _Moved:
         """Return the same of some units of the larger tree, numbered as the part's own."""
-        own, place = [], []
-        for start, one in zip(part.starts, part.slices, strict=True):
-            first, last = np.searchsorted(self.place, [one.start, one.stop])
+        own, positions = [], []
+        for start, units in zip(part.starts, part.slices, strict=True):
+            first, last = np.searchsorted(self.place, [units.start, units.stop])
             own.append(slice(int(first), int(last)))
-            place.append(self.place[first:last] - one.start + start)
+            positions.append(self.place[first:last] - units.start + start)
         source = part_of_source(self.source, TreePart(tuple(own)))
-        return replace(self, source=source, place=np.concatenate(place))
+        return replace(self, source=source, place=np.concatenate(positions))
 
 
 class JointMeasurements:
@@ -168,15 +168,17 @@ class JointMeasurements:
         self.as_given = as_given
         self.left_out = tuple(left_out)
         tree = groups[0].tree
-        names = [one.tree.names for one in groups]
+        names = [measured_tree.tree.names for measured_tree in groups]
         if len(groups) > 1:
             # units of all groups, those of the first one first; there is no tree that they share
             pa = arrow()
             every = pa.chunked_array(names).unique()
             index = [
-                arrow("compute").index_in(every, value_set=one).fill_null(-1).to_numpy() for one in names
+                arrow("compute").index_in(every, value_set=name).fill_null(-1).to_numpy() for name in names
             ]
-            levels = tuple(dict.fromkeys(level for one in groups for level in one.tree.levels))
+            levels = tuple(
+                dict.fromkeys(level for measured_tree in groups for level in measured_tree.tree.levels)
+            )
             level = np.zeros(len(every), dtype=np.int64)
             for group, at in reversed(list(zip(groups, index, strict=True))):
                 code = np.array([levels.index(name) for name in group.tree.levels])
@@ -192,18 +194,18 @@ class JointMeasurements:
         """Join the releases that agree in attributes and areas; `first` is the number of the first one."""
         joined: list[list[Published]] = []
         numbers: list[list[int]] = []
-        for number, one in enumerate(given, first):
+        for number, published in enumerate(given, first):
             for some, its in zip(joined, numbers, strict=True):
-                if _agree(some, one):
-                    some.append(one)
+                if _agree(some, published):
+                    some.append(published)
                     its.append(number)
                     break
             else:
-                joined.append([one])
+                joined.append([published])
                 numbers.append([number])
-        left = [text for one in given for text in one.left_out]
+        left = [text for product in given for text in product.left_out]
         groups = [_measured(some, its) for some, its in zip(joined, numbers, strict=True)]
-        return JointMeasurements(groups, left, as_given=any(one.assumed for one in given))
+        return JointMeasurements(groups, left, as_given=any(product.assumed for product in given))
 
     @property
     def counts(self) -> bool:
@@ -214,12 +216,12 @@ class JointMeasurements:
     def kind(self) -> str:
         """What the estimates are."""
         if len(self.groups) > 1:
-            return SEPARATE
-        return APART if self.groups[0].attributes is None else TOGETHER
+            return _SEPARATE
+        return _APART if self.groups[0].attributes is None else _TOGETHER
 
     def queries(self, named: Sequence[str]) -> tuple[str, ...]:
         """Check the queries that are wanted; without any, those that were measured."""
-        own = [query for one in self.groups for query in one.model.queries]
+        own = [query for group in self.groups for query in group.model.queries]
         for query in dict.fromkeys(named or own):
             able = [group for group in self.groups if group.answers(query)]
             if not able:
@@ -229,7 +231,7 @@ class JointMeasurements:
                     f"two queries are called {name_of_query(query)!r}; give them different names"
                 )
             names = [group.names(query) for group in able]
-            if any(not one.equals(names[0]) for one in names):
+            if any(not name.equals(names[0]) for name in names):
                 raise InputError(
                     f"the releases have different cells for query {query!r}, so they cannot be combined; "
                     "name the queries you want"
@@ -263,7 +265,7 @@ class JointMeasurements:
 
         Without units they are in other areas, of which the releases say nothing.
         """
-        measured = [query for one in self.groups for query in one.model.queries]
+        measured = [query for group in self.groups for query in group.model.queries]
         written = list(dict.fromkeys(map(name_of_query, wanted)))
         queries = Extent.of("query", taken=written, every=[*map(name_of_query, measured), *written])
         scope = Scope.whole(*of, unit="", neighbours="").with_part(queries).without(*self.left_out)
@@ -284,8 +286,8 @@ class JointMeasurements:
             return tree.size
         if len(self.groups) > 1:
             raise InputError("down_to is for releases that share a tree")
-        level = find_level(level, [one for name in tree.levels for one in name.split("+")]) or level
-        wanted = [place for place, name in enumerate(tree.levels) if level in name.split("+")]
+        level = find_level(level, [part for name in tree.levels for part in name.split("+")]) or level
+        wanted = [number for number, name in enumerate(tree.levels) if level in name.split("+")]
         if not wanted:
             raise InputError(f"down_to names level {level!r}; the areas have {', '.join(tree.levels)}")
         last = int(np.flatnonzero(np.isin(tree.kind, wanted))[-1])
@@ -317,36 +319,38 @@ class JointEstimates(JointMeasurements):
     ) -> JointEstimates:
         """Join the releases that agree in attributes and areas, and estimate each group; `first` is the
         number of the first release."""
-        found = cls.read(given, first)
+        joint_measurements = cls.read(given, first)
         held = None if streamed is None else not streamed
-        groups = [group.estimated(held, workers) for group in found.groups]
-        return cls(groups, found.left_out, as_given=found.as_given)
+        groups = [group.estimated(held, workers) for group in joint_measurements.groups]
+        return cls(groups, joint_measurements.left_out, as_given=joint_measurements.as_given)
 
     def at(self, units: Integers, residuals: Sequence[Residuals] = ()) -> FoundUnits:
         """Return the estimates of some units in each group, and which of the units the group has. What is
         read is added to the residuals of the group."""
-        found: list[tuple[UnitEstimates, NDArray[np.bool_]] | None] = []
-        for place, (group, index) in enumerate(zip(self.groups, self.index, strict=True)):
-            there, watched = index[units] >= 0, residuals[place] if residuals else None
-            found.append((group.estimates.at(index[units][there], watched), there) if there.any() else None)
-        return found
+        estimates: list[tuple[UnitEstimates, NDArray[np.bool_]] | None] = []
+        for number, (group, index) in enumerate(zip(self.groups, self.index, strict=True)):
+            there, watched = index[units] >= 0, residuals[number] if residuals else None
+            estimates.append(
+                (group.estimates.at(index[units][there], watched), there) if there.any() else None
+            )
+        return estimates
 
     def area_bounds(self, query: str, area: Found) -> tuple[Floats, Floats] | None:
         """Return the same for a union of units, in one row."""
-        found = []
-        for group, one in zip(self.groups, area, strict=True):
-            if one is not None and isinstance(one[0], Union):
-                both = group.bounded(query, one[0].units)
-                found.append(both and (both[0].sum(axis=0)[None], both[1].sum(axis=0)[None]))
-        return _tightest(found)
+        bounds = []
+        for group, some in zip(self.groups, area, strict=True):
+            if some is not None and isinstance(some[0], Union):
+                both = group.bounded(query, some[0].units)
+                bounds.append(both and (both[0].sum(axis=0)[None], both[1].sum(axis=0)[None]))
+        return _tightest(bounds)
 
     def residuals(self, written: int = 0) -> list[Residuals]:
         """Return the residuals of each group. Those of units that are held in memory are already added up,
         unless they will be when the first `written` units are."""
-        found = [Residuals(group.estimates, group.tree.kind) for group in self.groups]
-        for one in found:
-            one.add_held(written)
-        return found
+        residuals = [Residuals(group.estimates, group.tree.kind) for group in self.groups]
+        for residual in residuals:
+            residual.add_held(written)
+        return residuals
 
     def numbers(
         self, parts: FoundUnits, units: int, query: str, chances: Chances
@@ -359,14 +363,14 @@ class JointEstimates(JointMeasurements):
             return turn(query, part.values(query)), turn(query, part.deviations(query)), widths
         shape = len(self.groups), units, len(self.names(query))
         values, sizes, codes = np.full(shape, np.nan), np.full(shape, np.nan), np.full(shape, -1)
-        for place, (group, got) in enumerate(zip(self.groups, parts, strict=True)):
+        for number, (group, got) in enumerate(zip(self.groups, parts, strict=True)):
             if got is None or not group.answers(query):
                 continue
             (part, there), projection = got, group.estimates.model.projection(query)
-            values[place, there] = group.turned(query, part.values(query))
-            sizes[place, there] = group.turned(query, part.deviations(query)) ** 2
+            values[number, there] = group.turned(query, part.values(query))
+            sizes[number, there] = group.turned(query, part.deviations(query)) ** 2
             node = group.estimates.node[part.units][:, None]
-            codes[place, there] = group.turned(
+            codes[number, there] = group.turned(
                 query, projection.classes[None] + len(projection.class_sizes) * node
             )
         codes[np.isnan(sizes)] = -1
@@ -378,12 +382,12 @@ class JointEstimates(JointMeasurements):
         flat_codes = codes.reshape(len(self.groups), -1)
         distinct, first, of = np.unique(flat_codes, axis=1, return_index=True, return_inverse=True)
         parts_of = []
-        for place, group in enumerate(self.groups):
-            rows = np.flatnonzero(distinct[place] >= 0)
+        for number, group in enumerate(self.groups):
+            rows = np.flatnonzero(distinct[number] >= 0)
             if rows.size:
                 terms = group.estimates.view.terms(query)
-                scale = weights[place].ravel()[first[rows]]
-                parts_of.append(terms.picked(distinct[place, rows], rows, scale))
+                scale = weights[number].ravel()[first[rows]]
+                parts_of.append(terms.picked(distinct[number, rows], rows, scale))
         flat = np.nan_to_num(variance.ravel()[first])
         errors = Errors(flat, [Terms.together(parts_of)], FAR * np.sqrt(flat))
         widths = [errors.half_widths(level)[of.ravel()].reshape(variance.shape) for _, level in chances]
@@ -391,14 +395,14 @@ class JointEstimates(JointMeasurements):
 
     def union(self, members: Integers, weights: Floats | None = None) -> Found:
         """Return a union of units, or a weighted sum of them, in each group that has all of them."""
-        found: list[tuple[Union, NDArray[np.bool_]] | None] = []
+        unions: list[tuple[Union, NDArray[np.bool_]] | None] = []
         for group, index in zip(self.groups, self.index, strict=True):
             units = index[members]
             whole = bool(np.all(units >= 0))
-            found.append((group.estimates.union(units, weights), np.ones(1, dtype=bool)) if whole else None)
-        if all(one is None for one in found):
+            unions.append((group.estimates.union(units, weights), np.ones(1, dtype=bool)) if whole else None)
+        if all(some is None for some in unions):
             raise InputError("an area is made of areas of several releases that differ; none has all of them")
-        return found
+        return unions
 
     def area_widths(self, unions: Sequence[Found], query: str, variances: Floats, level: float) -> Floats:
         """Return half-widths of a query in unions."""
@@ -411,11 +415,11 @@ class JointEstimates(JointMeasurements):
                 rows.append(self.groups[0].turned(query, area[0][0].widths(query, level)))
         return np.concatenate(rows)
 
-    def moments(self, one: Found, query: str, two: Found, its: str) -> Moments:
+    def moments(self, first: Found, query: str, second: Found, its: str) -> Moments:
         """Return estimates of a query in units or a union, and of another query there or in another union."""
         got: list[list[Floats]] = []
         noises: list[Noises] = []
-        for group, here, there in zip(self.groups, one, two, strict=True):
+        for group, here, there in zip(self.groups, first, second, strict=True):
             if here is None or there is None or not (group.answers(query) and group.answers(its)):
                 continue
             (a, mask), (b, _) = here, there
@@ -437,7 +441,7 @@ class JointEstimates(JointMeasurements):
             every[mask] = of
             noises.append((mine, every))
         if not got:  # no release tells it
-            units = next(len(found[1]) for found in one if found is not None)
+            units = next(len(estimates[1]) for estimates in first if estimates is not None)
             x, y = (np.full((units, len(self.names(name))), np.nan) for name in (query, its))
             return Moments(x, y, x, y, x)
         if len(got) == 1:
@@ -453,23 +457,23 @@ class JointEstimates(JointMeasurements):
         return Moments(x, y, vx, vy, both, mixed_noises(noises, wx, wy))
 
 
-def _tightest(found: Sequence[tuple[Floats, Floats] | None]) -> tuple[Floats, Floats] | None:
-    known = [both for both in found if both is not None]
+def _tightest(bounds: Sequence[tuple[Floats, Floats] | None]) -> tuple[Floats, Floats] | None:
+    known = [both for both in bounds if both is not None]
     if not known:
         return None
     return np.max([low for low, _ in known], axis=0), np.min([high for _, high in known], axis=0)
 
 
-def _agree(some: Sequence[Published], one: Published) -> bool:
+def _agree(some: Sequence[Published], published: Published) -> bool:
     """Whether a release fits into the tree and the attributes of others."""
     largest = max((each.tree for each in some), key=lambda tree: tree.size)
-    if any(each.attributes is None for each in [*some, one]):
+    if any(each.attributes is None for each in [*some, published]):
         return False
     try:
-        _attributes([*some, one])
+        _attributes([*some, published])
     except InputError:
         return False
-    small, large = sorted([one.tree, largest], key=lambda tree: tree.size)
+    small, large = sorted([published.tree, largest], key=lambda tree: tree.size)
     return _inside(small, large) is not None
 
 
@@ -489,13 +493,13 @@ def _inside(small: Tree, large: Tree) -> Integers | None:
             )
             for tree in (small, large)
         )
-    found = arrow("compute").index_in(names, value_set=known).fill_null(-1).to_numpy()
-    place = np.append(found, -1).astype(np.int64)
-    if (place[:-1] < 0).any() or (np.diff(place[:-1]) <= 0).any():
+    index = arrow("compute").index_in(names, value_set=known).fill_null(-1).to_numpy()
+    position = np.append(index, -1).astype(np.int64)
+    if (position[:-1] < 0).any() or (np.diff(position[:-1]) <= 0).any():
         return None
-    if not np.array_equal(large.parent[place[:-1]], place[small.parent]):
+    if not np.array_equal(large.parent[position[:-1]], position[small.parent]):
         return None
-    return place[:-1]
+    return position[:-1]
 
 
 def _attributes(given: Sequence[Published]) -> Attributes | None:
@@ -503,7 +507,7 @@ def _attributes(given: Sequence[Published]) -> Attributes | None:
     first = given[0].attributes
     if first is None:
         return None
-    recodes, variables = dict(first.recodes), {one.name: one for one in first.variables}
+    recodes, variables = dict(first.recodes), {each.name: each for each in first.variables}
     for other in given[1:]:
         if other.attributes is None or (other.attributes.values, other.attributes.impossible) != (
             first.values,
@@ -516,45 +520,47 @@ def _attributes(given: Sequence[Published]) -> Attributes | None:
         for variable in other.attributes.variables:
             if variables.setdefault(variable.name, variable) != variable:
                 raise InputError(f"the releases add up different things as {variable.name!r}")
-    zeros = [{name: list(values) for name, values in one} for one in first.impossible]
+    zeros = [{name: list(values) for name, values in cell} for cell in first.impossible]
     values = {name: list(values) for name, values in first.values}
     return Attributes(values, recodes, zeros, variables.values())
 
 
 def _measured(given: Sequence[Published], numbers: Sequence[int]) -> MeasuredTree:
     """Put releases into one tree."""
-    tree = max((one.tree for one in given), key=lambda tree: tree.size)
+    tree = max((published.tree for published in given), key=lambda tree: tree.size)
     attributes = _attributes(given)
     kind, sources = np.zeros(tree.size, dtype=np.int64), []
     exact: Exact = {}
     placed, bounds = [], []
     variables = 1 if attributes is None else len(attributes.variables)
     blocks = {
-        query: replace(block, variables=variables) for one in given for query, block in one.blocks.items()
+        query: replace(block, variables=variables)
+        for published in given
+        for query, block in published.blocks.items()
     }
-    for one in given:
-        place = _inside(one.tree, tree)
-        assert place is not None
-        level = np.full(tree.size, len(one.source.laws), dtype=np.int64)
-        level[place] = one.kind
-        kind = kind * (len(one.source.laws) + 1) + level
-        placed.append((one, place, level))
-        bounds += [some.placed(place) for some in one.bounds]
+    for product in given:
+        within = _inside(product.tree, tree)
+        assert within is not None
+        level = np.full(tree.size, len(product.source.laws), dtype=np.int64)
+        level[within] = product.kind
+        kind = kind * (len(product.source.laws) + 1) + level
+        placed.append((product, within, level))
+        bounds += [some.placed(within) for some in product.bounds]
     _, first, kind = np.unique(kind, return_index=True, return_inverse=True)
-    for one, place, level in placed:
-        source, laws = one.source, [*one.source.laws, {}]
+    for product, position, level in placed:
+        source, laws = product.source, [*product.source.laws, {}]
         own = [laws[level[unit]] for unit in first.tolist()]
-        sources.append(_Moved(source, place, own, source.cells, source.in_order))
-        for query, (who, rows) in one.exact.items():
+        sources.append(_Moved(source, position, own, source.cells, source.in_order))
+        for query, (who, rows) in product.exact.items():
             if query in blocks and rows.shape[1] != blocks[query].cells:
                 # nobody is there, so what the other releases add up is zero, too
                 assert not rows.any()
                 rows = np.zeros((len(who), blocks[query].cells), dtype=np.int64)
-            exact[query] = join_exact(query, exact.get(query), (place[who], rows))
-    pieces = {name: piece for one in given for name, piece in one.pieces.items()}
-    counts = all(one.counts for one in given)
+            exact[query] = join_exact(query, exact.get(query), (position[who], rows))
+    pieces = {name: piece for published in given for name, piece in published.pieces.items()}
+    counts = all(published.counts for published in given)
     measured = Measurements(replace(tree, kind=kind.ravel()), tuple(sources), exact, blocks, pieces, counts)
-    labels = {query: names for one in given for query, names in one.labels.items()}
+    labels = {query: names for published in given for query, names in published.labels.items()}
     model = Model(attributes, measured.queries, cells=measured.cells, blocks=blocks, pieces=pieces)
-    steps = {query: step for one in given for query, step in one.steps.items()}
+    steps = {query: step for published in given for query, step in published.steps.items()}
     return MeasuredTree(tree, attributes, labels, measured, model, steps, tuple(numbers), tuple(bounds))

@@ -38,7 +38,7 @@ from discreet.tables import (
 PLAIN = TableForm()
 """The form of a table with the columns that `measure` writes."""
 
-MOST_ROWS = 10_000_000
+_MOST_ROWS = 10_000_000
 """Rows of a table that are read into memory; a larger one is streamed if it is as `measure` writes it."""
 
 
@@ -64,7 +64,7 @@ def read_published(
     attributes = form.attributes if stated is None else stated.attributes
     held = find_output(folder, "invariants") if invariants is None else invariants
     listed = find_output(folder, "units") if units is None else units
-    marked, found, rows = MARKED in file.name, None, 0
+    marked, stream, rows = MARKED in file.name, None, 0
     if (
         stated is not None
         and attributes is not None
@@ -72,16 +72,16 @@ def read_published(
         and table_format(file) == "parquet"
     ):
         rows = row_groups(file).metadata.num_rows
-        if rows > MOST_ROWS if streamed is None else streamed:
-            found = Streamed(file, read_tree(listed, stated), stated, attributes)
-    if found is not None:
-        exact = {} if held is None else exact_counts(found.layout, read_held(held), stated)
+        if rows > _MOST_ROWS if streamed is None else streamed:
+            stream = Streamed(file, read_tree(listed, stated), stated, attributes)
+    if stream is not None:
+        exact = {} if held is None else exact_counts(stream.layout, read_held(held), stated)
         origin = {"role": "measurements", "sha256": sha256(file), "bytes": file.stat().st_size, "rows": rows}
-        return published(found.layout, found, exact, attributes, "parquet", marked, origin)
-    return read_in_memory(file, stated, listed, held, form, marked=marked)
+        return published(stream.layout, stream, exact, attributes, "parquet", marked, origin)
+    return _read_in_memory(file, stated, listed, held, form, marked=marked)
 
 
-def read_in_memory(
+def _read_in_memory(
     source: TableSource,
     stated: Release | None,
     units: TableSource | None,
@@ -108,19 +108,19 @@ def read_in_memory(
     if stated is not None:
         values, laws = _stated(table, layout, position, stated)
         exact = {} if kept is None else exact_counts(layout, kept, stated)
-        found = in_memory(layout, values, laws, attributes)
-        return published(layout, found, exact, attributes, table.format, marked, origin, steps)
+        values_held = in_memory(layout, values, laws, attributes)
+        return published(layout, values_held, exact, attributes, table.format, marked, origin, steps)
     numbers = noisy_numbers(layout, position, table, form, attributes)
     exact = {} if kept is None else exact_counts(layout, kept, stated)
-    one = published(layout, numbers.source, exact, attributes, table.format, marked, origin, steps)
+    product = published(layout, numbers.source, exact, attributes, table.format, marked, origin, steps)
     many = numbers.unmeasured
     left = (
         (f"{many} cell{'s' * (many > 1)} without a value or without the size of its error",) if many else ()
     )
     return replace(
-        one,
+        product,
         kind=numbers.kind,
-        exact={**one.exact, **numbers.exact},
+        exact={**product.exact, **numbers.exact},
         pieces=numbers.pieces,
         counts=numbers.counts,
         assumed=numbers.noise,
@@ -128,12 +128,12 @@ def read_in_memory(
     )
 
 
-def with_zeros(one: Published, zeros: TableSource) -> Published:
+def with_zeros(product: Published, zeros: TableSource) -> Published:
     """Add values that some units cannot have: unit, and a column for each attribute that is named.
 
     What a unit cannot have, no unit within it can. Each row is a block of cells that are zero.
     """
-    attributes, tree = one.attributes, one.tree
+    attributes, tree = product.attributes, product.tree
     if attributes is None:
         raise InputError("zeros of areas need a release that states its attributes")
     table = read_table(zeros, words=["unit"], optional=list(attributes.names))
@@ -147,7 +147,7 @@ def with_zeros(one: Published, zeros: TableSource) -> Published:
     table.problems.stop()
     codes = np.column_stack([table.words[name].codes for name in named])
     distinct, of = np.unique(codes, axis=0, return_inverse=True)
-    exact, blocks = dict(one.exact), dict(one.blocks)
+    exact, blocks = dict(product.exact), dict(product.blocks)
     for number, row in enumerate(distinct.tolist()):
         words = {
             name: [table.words[name].values[code].as_py()] for name, code in zip(named, row, strict=True)
@@ -160,7 +160,7 @@ def with_zeros(one: Published, zeros: TableSource) -> Published:
         units = np.flatnonzero(inside[:-1])
         name = f"zero: {', '.join(f'{key} {value[0]}' for key, value in words.items())}"
         exact[name], blocks[name] = (units, np.zeros((len(units), block.cells), dtype=np.int64)), block
-    return replace(one, exact=exact, blocks=blocks)
+    return replace(product, exact=exact, blocks=blocks)
 
 
 # -- tables that are held in memory ------------------------------------------------------------------------
@@ -241,14 +241,14 @@ def _found_layout(table: ReadTable, tree: Tree, unit: Integers) -> Layout:
     return Layout(tree, known, tuple(asked), tree.kind)
 
 
-def is_bureau(source: Path) -> bool:
+def _is_bureau(source: Path) -> bool:
     """Whether a path is a level such as `State.parquet`, or a directory of levels, and no output of
     `measure`."""
     if is_level(source):
         return True
     if not source.is_dir() or any(source.glob("measurements.*")):
         return False
-    return any(one.is_dir() or "geocode" in open_table(one).names for one in source.glob("*.parquet"))
+    return any(path.is_dir() or "geocode" in open_table(path).names for path in source.glob("*.parquet"))
 
 
 def read_any(
@@ -265,9 +265,9 @@ def read_any(
     if not isinstance(sources[0], str | os.PathLike):
         if within is not None:
             raise InputError("within is for noisy measurements as the Census Bureau publishes them")
-        return read_in_memory(sources[0], release, units, invariants, form)
+        return _read_in_memory(sources[0], release, units, invariants, form)
     source = Path(sources[0])
-    if is_bureau(source):
+    if _is_bureau(source):
         if release is None:
             raise InputError(
                 f"{source} has the layout of the Census Bureau's noisy measurements, which do not say what "

@@ -32,15 +32,15 @@ from discreet.estimation.normal import Law, Normal
 from discreet.noise import DiscreteGaussian, DiscreteLaplace
 from discreet.tables import Problems, ReadTable, TableSource, Words, read_table
 
-DEVIATIONS = ("sd", "se", "standard_error")
-MARGIN = re.compile(r"margin([0-9]{2}(?:[._][0-9]+)?)")
+_DEVIATIONS = ("sd", "se", "standard_error")
+_MARGIN = re.compile(r"margin([0-9]{2}(?:[._][0-9]+)?)")
 WORDS = ("unit", "level", "parent", "query", "cell")
-KNOWN = "unit, value, level, parent, query, cell, and one of variance, sd, se, margin90, margin95 and so on"
-USUAL = ("variance", "sd", "se", "margin90", "margin95", "margin99")
+_KNOWN = "unit, value, level, parent, query, cell, and one of variance, sd, se, margin90, margin95 and so on"
+_USUAL = ("variance", "sd", "se", "margin90", "margin95", "margin99")
 """Columns in which the size of an error is looked for if none is named. A standard_error is not among them:
 beside a variance it is a sampling error."""
 
-SMALLEST = 1e-300
+_SMALLEST = 1e-300
 """The smallest variance: its inverse is a number."""
 
 MOST_DIFFERENT = 2_000_000
@@ -50,7 +50,7 @@ MOST_DISCRETE, MOST_SMALL, SMALL = 20_000, 2_000, 2.0
 """The same for discrete noise, and for discrete noise of a variance below `SMALL`: the law of a sum of such
 noises, whose lattice shows, takes about ten milliseconds; that of others about one."""
 
-NOISES = ("discrete gaussian", "discrete laplace", "normal")
+_NOISES = ("discrete gaussian", "discrete laplace", "normal")
 
 Columns = Mapping[str, str | Sequence[str]]
 """The names of columns by what they hold; a cell may be held by several."""
@@ -68,29 +68,33 @@ class TableForm:
     lengths: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.noise is not None and self.noise not in NOISES:
-            raise InputError(f"noise is {self.noise!r}; it must be {', '.join(NOISES[:-1])} or {NOISES[-1]}")
+        if self.noise is not None and self.noise not in _NOISES:
+            raise InputError(
+                f"noise is {self.noise!r}; it must be {', '.join(_NOISES[:-1])} or {_NOISES[-1]}"
+            )
         sizes = []
         for name in self.columns:
-            if name in ("variance", *DEVIATIONS) or MARGIN.fullmatch(name):
+            if name in ("variance", *_DEVIATIONS) or _MARGIN.fullmatch(name):
                 sizes.append(name)
             elif name not in (*WORDS, "value"):
-                raise InputError(f"columns names {name!r}; it can name {KNOWN}")
+                raise InputError(f"columns names {name!r}; it can name {_KNOWN}")
         if len(sizes) > 1:
             raise InputError(f"columns names {' and '.join(sizes)}; one of them says how large an error is")
 
     def column(self, name: str) -> str:
         """Return the name of the column that holds something."""
-        found = self.columns.get(name, name)
-        if not isinstance(found, str):
+        column = self.columns.get(name, name)
+        if not isinstance(column, str):
             raise InputError(f"columns names several columns for {name}; only a cell may have several")
-        return found
+        return column
 
     @property
     def cell(self) -> tuple[str, ...]:
         """The columns that hold the cell, if they are named."""
-        found = self.columns.get("cell", ())
-        return tuple(part.strip() for part in found.split("*")) if isinstance(found, str) else tuple(found)
+        columns = self.columns.get("cell", ())
+        return (
+            tuple(part.strip() for part in columns.split("*")) if isinstance(columns, str) else tuple(columns)
+        )
 
     @property
     def size(self) -> str | None:
@@ -113,7 +117,7 @@ def column_names(text: str) -> dict[str, str]:
         )
     names = [name for name, _ in pairs]
     if len(set(names)) < len(names):
-        raise InputError(f"columns names {next(one for one in names if names.count(one) > 1)!r} twice")
+        raise InputError(f"columns names {next(name for name in names if names.count(name) > 1)!r} twice")
     return {name: word[1:-1].replace('""', '"') if word[:1] == '"' else word for name, word in pairs}
 
 
@@ -142,7 +146,7 @@ def read_noisy(
         optional=more,
         whole=[value] if whole else [],
         gaps=[*([] if whole else [value]), *sizes],
-        optional_gaps=[] if size else USUAL,
+        optional_gaps=[] if size else _USUAL,
         blank=["parent", form.column("parent")],
         name="the noisy table",
         problems=problems,
@@ -156,7 +160,7 @@ def read_noisy(
         name: table.words[form.column(name)] for name in WORDS if name != "cell" and _has(table, form, name)
     }
     if cells or "cell" in table.words:
-        words["cell"] = _joined([table.words[one] for one in cells or ["cell"]])
+        words["cell"] = _joined([table.words[cell] for cell in cells or ["cell"]])
     once = np.zeros(table.rows, dtype=np.int32)
     words.setdefault("cell", Words(once, strings(["all"])))
     words.setdefault("query", Words(once, strings([JOIN.join(cells) or "total"])))
@@ -164,7 +168,9 @@ def read_noisy(
     named, variance = _variances(table, form)
     written = {name: form.column(name) for name in ("unit", "level", "parent", "query", "value")}
     told = table.problems.written
-    table.problems.written = dict(told) | {name: told.get(one, one) for name, one in written.items()}
+    table.problems.written = dict(told) | {
+        name: told.get(written_as, written_as) for name, written_as in written.items()
+    }
     table.problems.written |= {"variance": told.get(named, named), "cell": " * ".join(cells) or "cell"}
     return replace(table, words=words, numbers={"value": table.numbers[value], "variance": variance})
 
@@ -177,9 +183,9 @@ def _joined(columns: Sequence[Words]) -> Words:
     """Return one text for the words of several columns in each row."""
     if len(columns) == 1:
         return columns[0]
-    codes = np.column_stack([one.codes for one in columns])
+    codes = np.column_stack([column.codes for column in columns])
     distinct, of = np.unique(codes, axis=0, return_inverse=True)
-    words = [one.values.to_pylist() for one in columns]
+    words = [column.values.to_pylist() for column in columns]
     texts = [
         JOIN.join(known[code] for known, code in zip(words, row, strict=True)) for row in distinct.tolist()
     ]
@@ -190,22 +196,22 @@ def _variances(table: ReadTable, form: TableForm) -> tuple[str, Floats]:
     """Return the column that says how large errors are, and the variances; what is impossible is reported."""
     size = form.size
     if size is None:
-        found = [name for name in USUAL if name in table.numbers]
-        if "variance" not in found and len(found) > 1:
+        named = [name for name in _USUAL if name in table.numbers]
+        if "variance" not in named and len(named) > 1:
             raise InputError(
-                f"{table.path.name} has the columns {' and '.join(found)}; say which holds the size of the "
-                f"errors, such as --columns {found[0]}={found[0]}"
+                f"{table.path.name} has the columns {' and '.join(named)}; say which holds the size of the "
+                f"errors, such as --columns {named[0]}={named[0]}"
             )
-        if not found:
+        if not named:
             table.problems.say(
                 f"{table.path.name} has no column variance; it must have one, or sd, se or a margin such as "
                 "margin90; name it by --columns margin90=COLUMN"
             )
             table.problems.stop()
-        size = found[0]
+        size = named[0]
     column = form.column(size) if form.size else size
     numbers = np.asarray(table.numbers[column], dtype=np.float64)
-    what = {"variance": "a variance"}.get(size, "a standard deviation" if size in DEVIATIONS else "a margin")
+    what = {"variance": "a variance"}.get(size, "a standard deviation" if size in _DEVIATIONS else "a margin")
     hint = (
         "; the American Community Survey marks a controlled total by -555555555: write 0, or nothing where "
         "nothing was measured"
@@ -214,7 +220,7 @@ def _variances(table: ReadTable, form: TableForm) -> tuple[str, Floats]:
     if size == "variance":
         return column, numbers
     factor = 1.0
-    if margin := MARGIN.fullmatch(size):
+    if margin := _MARGIN.fullmatch(size):
         level = float(margin[1].replace("_", ".")) / 100
         factor = normal_quantile(level)
     return column, (np.maximum(numbers, 0.0) / factor) ** 2
@@ -260,7 +266,7 @@ def _depths(units: Words, parents: Words) -> Words:
             way.append(name)
             name = parent[name]
         start = depth.get(name, 0)
-        depth.update((one, start + many) for many, one in enumerate(reversed(way), 1))
+        depth.update((unit, start + many) for many, unit in enumerate(reversed(way), 1))
     most = max(depth[name] for name in names)
     codes = np.array([depth[name] - 1 for name in names], dtype=np.int32)
     return Words(codes[units.codes], strings([f"level {number + 1}" for number in range(most)]))
@@ -288,19 +294,21 @@ def _nested(table: ReadTable, lengths: Sequence[int]) -> Tree:
                 f"{table.path.name} has several levels for geocodes of one length; each length is one level"
             )
             table.problems.stop()
-        for place, length in enumerate(lengths):
-            levels[place] = next(iter(by_length.get(length, {levels[place]})))
+        for position, length in enumerate(lengths):
+            levels[position] = next(iter(by_length.get(length, {levels[position]})))
     # every beginning of a code is an area, measured or not
     every = [sorted({code[:length] for code in codes if len(code) >= length}) for length in lengths]
-    found = replace(Listing.nested(levels, every), problems=table.problems)
-    return checked_tree(found, None, table.problems.count)
+    listing = replace(Listing.nested(levels, every), problems=table.problems)
+    return checked_tree(listing, None, table.problems.count)
 
 
 def _with_levels(table: ReadTable, tree: Tree) -> ReadTable:
     """Return the table with the level that each area has in the tree."""
-    place = {name: number for number, name in enumerate(tree.names.to_pylist())}
+    position_of = {name: number for number, name in enumerate(tree.names.to_pylist())}
     units = table.words["unit"]
-    kinds = np.array([tree.kind[place.get(one, 0)] for one in units.values.to_pylist()], dtype=np.int32)
+    kinds = np.array(
+        [tree.kind[position_of.get(name, 0)] for name in units.values.to_pylist()], dtype=np.int32
+    )
     words = {**table.words, "level": Words(kinds[units.codes], strings(tree.levels))}
     return replace(table, words=words)
 
@@ -333,7 +341,7 @@ def noisy_numbers(
     if not measured.any():
         problems.at("no row has a value and the size of its error")
     problems.rows(
-        measured & (variance > 0) & (variance < SMALLEST), f"a variance is below {SMALLEST}", "variance"
+        measured & (variance > 0) & (variance < _SMALLEST), f"a variance is below {_SMALLEST}", "variance"
     )
     whole = bool(np.all(value[measured] == np.rint(value[measured])))
     noise = form.noise or ("discrete gaussian" if whole and _is_variance(table, form) else "normal")
@@ -374,8 +382,8 @@ def noisy_numbers(
 
 def _is_variance(table: ReadTable, form: TableForm) -> bool:
     """Whether errors are given as variances, as `measure` writes them."""
-    found = table.problems.written.get("variance", "").casefold().strip()
-    return form.size == "variance" or (form.size is None and found == "variance")
+    column = table.problems.written.get("variance", "").casefold().strip()
+    return form.size == "variance" or (form.size is None and column == "variance")
 
 
 def _laws(kinds: Floats, names: Sequence[str], noise: str) -> list[dict[str, Law]]:
@@ -436,7 +444,7 @@ def _pieces(query: str, sizes: Floats, attributes: Attributes | None) -> Iterato
     table = attributes.tabulation(query)
     factors = sorted(table.factors, key=lambda factor: factor.attribute)
     shape = [len(factor.groups) for factor in factors]
-    block, place = sizes.reshape(len(sizes), *shape), cells.reshape(shape)
+    block, position = sizes.reshape(len(sizes), *shape), cells.reshape(shape)
     classes = [_alike(np.moveaxis(block, 1 + axis, 0).reshape(size, -1)) for axis, size in enumerate(shape)]
     for chosen in product(*(range(int(of.max()) + 1) for of in classes)):
         ranks = [np.flatnonzero(of == number) for of, number in zip(classes, chosen, strict=True)]
@@ -449,7 +457,7 @@ def _pieces(query: str, sizes: Floats, attributes: Attributes | None) -> Iterato
             for factor, some in zip(factors, ranks, strict=True)
         )
         name = f"{query} {{{'|'.join(','.join(map(str, some.tolist())) for some in ranks)}}}"
-        mine = place[np.ix_(*ranks)].ravel()
+        mine = position[np.ix_(*ranks)].ravel()
         yield name, mine, Piece(query, tuple(mine.tolist()), Tabulation(name, kept, attributes.sizes))
 
 

@@ -19,13 +19,13 @@ from discreet.estimation.model import Piece
 LARGEST = 10**13
 """The largest absolute value of a noisy count."""
 
-LARGEST_SUM = 10**15
+_LARGEST_SUM = 10**15
 """The largest absolute value of a noisy sum, in units: a float still has its last digit."""
 
 
 def largest_of(release: Release) -> int:
     """Return the largest absolute value that noisy numbers of a release may have."""
-    return LARGEST_SUM if any(one.is_sum for one in release.variables.values()) else LARGEST
+    return _LARGEST_SUM if any(variable.is_sum for variable in release.variables.values()) else LARGEST
 
 
 Exact = dict[str, Rows]

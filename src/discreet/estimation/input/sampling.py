@@ -39,10 +39,10 @@ from discreet.tables import ReadTable, TableSource, Words, open_table, read_tabl
 
 PLAIN = ("sampling_variance", "sampling_sd", "standard_error")
 """Columns that have the sampling error itself, one of them."""
-REPLICATE = re.compile(r"rep_?(\d+)", re.IGNORECASE)
+_REPLICATE = re.compile(r"rep_?(\d+)", re.IGNORECASE)
 NAME = "the table of sampling errors"
 """What messages call a table in memory."""
-MOST_NUMBERS = 200_000_000
+_MOST_NUMBERS = 200_000_000
 """Replicate estimates held in memory, of all areas and cells."""
 
 
@@ -54,10 +54,10 @@ class SampledPlace:
     together: bool
 
     @classmethod
-    def of(cls, found: Found) -> SampledPlace:
+    def of(cls, estimates: Found) -> SampledPlace:
         """Return the units of estimates; there is one group."""
-        assert found[0] is not None
-        part = found[0][0]
+        assert estimates[0] is not None
+        part = estimates[0][0]
         if isinstance(part, Union) and not np.all(part.factors == 1):
             raise InputError("sampling errors are for unions of areas, without weights; leave one out")
         return cls(part.units, isinstance(part, Union))
@@ -111,16 +111,16 @@ class SamplingErrors(Protocol):
     def replicate_factor(self) -> Fraction:
         """What squared deviations of replicates are multiplied by."""
 
-    def deviations(self, place: SampledPlace, query: str) -> Floats:
+    def deviations(self, where: SampledPlace, query: str) -> Floats:
         """Return the deviations of the replicates: replicate, unit, cell."""
 
-    def pair(self, one: Found, query: str, two: Found, its: str) -> SampledPair:
+    def pair(self, first: Found, query: str, second: Found, its: str) -> SampledPair:
         """Return the sampling errors of a query in units or a union, and of another there or elsewhere."""
 
 
 def read_sampling(
     source: TableSource,
-    found: JointEstimates,
+    joint_estimates: JointEstimates,
     wanted: Sequence[str],
     factor: str | Fraction | None = None,
     noise: str | Fraction | None = None,
@@ -129,12 +129,12 @@ def read_sampling(
 
     Queries of the table are written as such, or are names of those that are wanted.
     """
-    if len(found.groups) > 1:
+    if len(joint_estimates.groups) > 1:
         raise InputError("sampling errors are for releases that share a tree; these differ in their areas")
     path = source if isinstance(source, str | os.PathLike) else NAME
     names = open_table(source, wanted=["unit", "query", "cell"]).names
     plain = [name for name in names if name.lower() in PLAIN]
-    numbers = {int(match[1]): name for name in names if (match := REPLICATE.fullmatch(name))}
+    numbers = {int(match[1]): name for name in names if (match := _REPLICATE.fullmatch(name))}
     replicates = [name for number, name in sorted(numbers.items()) if number > 0]
     if len(plain) + bool(replicates) != 1:
         raise InputError(
@@ -152,7 +152,7 @@ def read_sampling(
             name=NAME,
             of="sampling errors",
         )
-        return _plain(_named(table, found, wanted), plain[0], found)
+        return _plain(_named(table, joint_estimates, wanted), plain[0], joint_estimates)
     if len(replicates) < 2:
         raise InputError(f"{path} has 1 replicate estimate; at least 2 are needed")
     if factor is None:
@@ -170,11 +170,11 @@ def read_sampling(
         name=NAME,
         of="sampling errors",
     )
-    table = _named(table, found, wanted)
-    return _Replicates.of(table, whole, replicates, found, _factor(factor), _noise(noise))
+    table = _named(table, joint_estimates, wanted)
+    return _Replicates.of(table, whole, replicates, joint_estimates, _factor(factor), _noise(noise))
 
 
-def _named(table: ReadTable, found: JointEstimates, wanted: Sequence[str]) -> ReadTable:
+def _named(table: ReadTable, joint_estimates: JointEstimates, wanted: Sequence[str]) -> ReadTable:
     """Return the table with queries as they are written, where it has their names. Without columns of them it
     has one query and one cell, as a noisy table without them."""
     once = np.zeros(table.rows, dtype=np.int32)
@@ -183,7 +183,8 @@ def _named(table: ReadTable, found: JointEstimates, wanted: Sequence[str]) -> Re
     known = {name_of_query(query): query for query in wanted}
     words = table.words["query"]
     queries = [
-        word if found.groups[0].answers(word) else known.get(word, word) for word in words.values.to_pylist()
+        word if joint_estimates.groups[0].answers(word) else known.get(word, word)
+        for word in words.values.to_pylist()
     ]
     return replace(table, words={**table.words, "query": replace(words, values=strings(queries))})
 
@@ -232,10 +233,10 @@ def _missing(query: str, units: Integers, tree: Tree) -> InputError:
 # -- variances as they are ---------------------------------------------------------------------------------
 
 
-def _layout(table: ReadTable, found: JointEstimates) -> tuple[Layout, Integers, Tree]:
+def _layout(table: ReadTable, joint_estimates: JointEstimates) -> tuple[Layout, Integers, Tree]:
     """Return where the cells of a table stand, the position of its rows, and the tree with kinds by which
     queries it has of a unit; all cells of a query, or none."""
-    tree, group = found.tree, found.groups[0]
+    tree, group = joint_estimates.tree, joint_estimates.groups[0]
     unit, problems = units_of(table, tree), table.problems
     words = table.words["query"].values.to_pylist()
     able = [query for query in words if group.answers(query)]
@@ -252,7 +253,7 @@ def _layout(table: ReadTable, found: JointEstimates) -> tuple[Layout, Integers, 
     asked = tuple(tuple(np.array(words)[has[at]].tolist()) for at in first.tolist())
     levels = tuple(tree.levels[tree.kind[at]] for at in first.tolist())
     fine = replace(tree, kind=kind.ravel().astype(np.int64), levels=levels)
-    layout = Layout(fine, {query: found.names(query) for query in words}, asked, fine.kind)
+    layout = Layout(fine, {query: joint_estimates.names(query) for query in words}, asked, fine.kind)
     position, there = positions(layout, table, unit)
     if not there.all():
         problems.at(f"{np.count_nonzero(~there)} cells are missing: give all cells of a query, or none")
@@ -270,9 +271,9 @@ class _Plain:
     replicates: int = 0
     replicate_factor: Fraction = Fraction(0)
 
-    def deviations(self, place: SampledPlace, query: str) -> Floats:
+    def deviations(self, where: SampledPlace, query: str) -> Floats:
         """Return none: there are no replicates."""
-        return np.zeros((0, *self._at(query, place).shape))
+        return np.zeros((0, *self._at(query, where).shape))
 
     @property
     def said(self) -> dict[str, object]:
@@ -283,41 +284,41 @@ class _Plain:
             "of the second, and the share does not depend on the second",
         }
 
-    def _at(self, query: str, place: SampledPlace) -> Floats:
+    def _at(self, query: str, where: SampledPlace) -> Floats:
         if query not in self.by_query:
-            raise _missing(query, place.units, self.tree)
-        rows = self.by_query[query][place.units]
+            raise _missing(query, where.units, self.tree)
+        rows = self.by_query[query][where.units]
         lost = np.flatnonzero(np.isnan(rows).any(axis=1))
         if lost.size:
-            raise _missing(query, place.units[lost], self.tree)
-        return rows.sum(axis=0, keepdims=True) if place.together else rows
+            raise _missing(query, where.units[lost], self.tree)
+        return rows.sum(axis=0, keepdims=True) if where.together else rows
 
-    def pair(self, one: Found, query: str, two: Found, its: str) -> SampledPair:
-        here, there = SampledPlace.of(one), SampledPlace.of(two)
+    def pair(self, first: Found, query: str, second: Found, its: str) -> SampledPair:
+        here, there = SampledPlace.of(first), SampledPlace.of(second)
         var_a, var_b = self._at(query, here), self._at(its, there)
-        if one is two:
+        if first is second:
             return SampledPair(var_a, var_b, var_a if query == its else None, np.inf)
         shared = self._shared(here.units, there.units)
         covariance = self.by_query[query][shared].sum(axis=0)[None] if shared.size else np.zeros_like(var_a)
         most = np.sqrt(var_a * var_b)
         return SampledPair(var_a, var_b, np.clip(covariance, -most, most), np.inf)
 
-    def _shared(self, one: Integers, two: Integers) -> Integers:
+    def _shared(self, first: Integers, second: Integers) -> Integers:
         """Return the units of either that are, or lie within, units of the other: what both contain."""
-        found = []
-        for mine, others in ((one, two), (two, one)):
+        shared = []
+        for mine, others in ((first, second), (second, first)):
             above = mine.copy()
             inside = np.isin(above, others)
             while np.any(above >= 0):
                 above = np.where(above >= 0, self.tree.parent[above], -1)
                 inside |= np.isin(above, others) & (above >= 0)
-            found.append(mine[inside])
-        return np.unique(np.concatenate(found))
+            shared.append(mine[inside])
+        return np.unique(np.concatenate(shared))
 
 
-def _plain(table: ReadTable, column: str, found: JointEstimates) -> _Plain:
+def _plain(table: ReadTable, column: str, joint_estimates: JointEstimates) -> _Plain:
     _finite(table, [column], least=0.0)
-    layout, position, fine = _layout(table, found)
+    layout, position, fine = _layout(table, joint_estimates)
     size = np.zeros(layout.size)
     size[position] = table.numbers[column] if column.lower() == PLAIN[0] else table.numbers[column] ** 2
     by_query = {}
@@ -325,7 +326,9 @@ def _plain(table: ReadTable, column: str, found: JointEstimates) -> _Plain:
         first = layout.first(query)
         rows = np.full((fine.size, len(cells)), np.nan)
         who = np.flatnonzero(first >= 0)
-        rows[who] = size[first[who][:, None] + np.arange(len(cells))] / float(found.step(query)) ** 2
+        rows[who] = (
+            size[first[who][:, None] + np.arange(len(cells))] / float(joint_estimates.step(query)) ** 2
+        )
         for part in reversed(fine.depths[1:]):  # areas that are not in the table are the sums of their parts
             sums = np.zeros((fine.size, len(cells)))
             np.add.at(sums, fine.parent[part], rows[part])
@@ -333,7 +336,7 @@ def _plain(table: ReadTable, column: str, found: JointEstimates) -> _Plain:
             open_ = open_[np.isnan(rows[open_]).all(axis=1)]
             rows[open_] = sums[open_]
         by_query[query] = rows
-    return _Plain(found.tree, by_query, table.origin("sampling errors"))
+    return _Plain(joint_estimates.tree, by_query, table.origin("sampling errors"))
 
 
 # -- replicates ----------------------------------------------------------------------------------------------
@@ -361,19 +364,19 @@ class _Replicates:
         table: ReadTable,
         whole: Sequence[str],
         names: Sequence[str],
-        found: JointEstimates,
+        joint_estimates: JointEstimates,
         factor: Fraction,
         noise: Fraction | None,
     ) -> _Replicates:
         _finite(table, [*whole, *names])
-        layout, position, fine = _layout(table, found)
-        if layout.size * len(names) > MOST_NUMBERS:
+        layout, position, fine = _layout(table, joint_estimates)
+        if layout.size * len(names) > _MOST_NUMBERS:
             raise InputError(
                 f"{table.path.name} has {len(names)} replicate estimates of {layout.size} cells, which do "
                 "not fit in memory; give sampling variances instead"
             )
-        group = found.groups[0]
-        worth = {query: found.step(query) for query in layout.cells}
+        group = joint_estimates.groups[0]
+        worth = {query: joint_estimates.step(query) for query in layout.cells}
         size = Fraction(1) if noise is None else noise
         laws = [
             {query: DiscreteGaussian(size / worth[query] ** 2) for query in asked} for asked in layout.asked
@@ -392,7 +395,9 @@ class _Replicates:
         first = Estimates(group.attributes, Measurements(fine, (source(names[0]),)), held=True)
         every = [first, *(first.remeasured((source(name),)) for name in names[1:])]
         full = first.remeasured((source(whole[0]),)) if whole else None
-        return cls(group, found.tree, tuple(every), full, factor, noise, table.origin("sampling errors"))
+        return cls(
+            group, joint_estimates.tree, tuple(every), full, factor, noise, table.origin("sampling errors")
+        )
 
     @property
     def replicates(self) -> int:
@@ -411,25 +416,25 @@ class _Replicates:
             **noise,
         }
 
-    def deviations(self, place: SampledPlace, query: str) -> Floats:
+    def deviations(self, where: SampledPlace, query: str) -> Floats:
         """Return the replicate estimates less what they deviate from: replicate, unit, cell."""
         if not self.every[0].model.attributes and query not in self.every[0].model.queries:
-            raise _missing(query, place.units, self.tree)
+            raise _missing(query, where.units, self.tree)
 
         def one(estimates: Estimates) -> Floats:
-            rows = estimates.at(place.units).values(query)
-            return self.group.turned(query, rows.sum(axis=0, keepdims=True) if place.together else rows)
+            rows = estimates.at(where.units).values(query)
+            return self.group.turned(query, rows.sum(axis=0, keepdims=True) if where.together else rows)
 
         values = np.stack([one(estimates) for estimates in self.every])
         lost = np.flatnonzero(np.isnan(values[0]).any(axis=1))
         if lost.size:
-            units = place.units if place.together else place.units[lost]
+            units = where.units if where.together else where.units[lost]
             raise _missing(query, units, self.tree)
         middle = values.mean(axis=0) if self.whole is None else one(self.whole)
         return np.asarray(values - middle)
 
-    def pair(self, one: Found, query: str, two: Found, its: str) -> SampledPair:
-        here, there = SampledPlace.of(one), SampledPlace.of(two)
+    def pair(self, first: Found, query: str, second: Found, its: str) -> SampledPair:
+        here, there = SampledPlace.of(first), SampledPlace.of(second)
         a, b = self.deviations(here, query), self.deviations(there, its)
         factor = float(self.replicate_factor)
         var_a, var_b, both = (factor * np.sum(x * y, axis=0) for x, y in ((a, a), (b, b), (a, b)))

@@ -68,7 +68,7 @@ class Streamed:
         sizes_of_groups = (meta.row_group(group).num_rows for group in range(meta.num_row_groups))
         self._starts = list(accumulate(sizes_of_groups, initial=0))
         tables = {query: attributes.tabulation(query) for query in queries_of(release)}
-        labels = {query: strings(list(one.labels)) for query, one in tables.items()}
+        labels = {query: strings(list(table.labels)) for query, table in tables.items()}
         layout = Layout.of(release, tree, labels)
         if layout.size != meta.num_rows:
             raise InputError(
@@ -95,17 +95,17 @@ class Streamed:
         """Return the rows of some units, numbered as the part's own: a process that works on them needs no
         more than this."""
         assert len(self._runs) == 1, "a part is taken of the whole table"
-        found, whole = copy(self), self.layout
-        kind = np.concatenate([whole.kind[one] for one in part.slices])
-        found.layout = Layout(part.tree(whole.tree), whole.cells, whole.asked, kind)
-        found._runs = [
+        streamed, whole = copy(self), self.layout
+        kind = np.concatenate([whole.kind[units] for units in part.slices])
+        streamed.layout = Layout(part.tree(whole.tree), whole.cells, whole.asked, kind)
+        streamed._runs = [
             (
-                slice(start, start + one.stop - one.start),
-                int(whole.base[one.start] - found.layout.base[start]),
+                slice(start, start + units.stop - units.start),
+                int(whole.base[units.start] - streamed.layout.base[start]),
             )
-            for start, one in zip(part.starts, part.slices, strict=True)
+            for start, units in zip(part.starts, part.slices, strict=True)
         ]
-        return found
+        return streamed
 
     def _as_found(self, layout: Layout) -> Layout:
         """Return the layout with queries and cells in the order that the first unit of each level has."""
@@ -165,8 +165,8 @@ class Streamed:
         problems.stop()
         for name, (words, expected) in layout.rows(units).items():
             text = words_of(table.column(name))
-            place = pc.index_in(text.values, value_set=words).fill_null(-1).to_numpy()
-            wrong = np.append(place, -1)[text.codes] != expected
+            codes = pc.index_in(text.values, value_set=words).fill_null(-1).to_numpy()
+            wrong = np.append(codes, -1)[text.codes] != expected
             if wrong.any():
                 raise self._wrong(first + int(np.argmax(wrong)), name)
         sizes, value = (table.column(name).to_numpy() for name in ("variance", "value"))

@@ -27,13 +27,19 @@ def flat_tree(names: Sequence[str], level: str) -> Tree:
     return Tree(np.full(many, -1), np.zeros(many, np.int64), (0,), (level,), strings(list(names)))
 
 
-def read_areas(source: TableSource, found: JointEstimates) -> dict[str, Found]:
+def read_areas(source: TableSource, joint_estimates: JointEstimates) -> dict[str, Found]:
     """Read unions of units: area, unit; or weighted sums of them, if there is a column weight."""
     table = read_table(source, words=["area", "unit"], optional_gaps=["weight"], name="the areas", of="areas")
-    unit, area, weight = units_of(table, found.tree), table.words["area"], table.numbers.get("weight")
+    unit, area, weight = (
+        units_of(table, joint_estimates.tree),
+        table.words["area"],
+        table.numbers.get("weight"),
+    )
     if weight is not None:
         table.problems.rows(~np.isfinite(weight), "a weight is missing or not a finite number", "weight")
-    pair = np.where(unit >= 0, area.codes * np.int64(found.tree.size) + unit, -1 - np.arange(table.rows))
+    pair = np.where(
+        unit >= 0, area.codes * np.int64(joint_estimates.tree.size) + unit, -1 - np.arange(table.rows)
+    )
     again = np.ones(table.rows, dtype=bool)
     again[np.unique(pair, return_index=True)[1]] = False
     table.problems.rows(again, "an area names another twice", "unit")
@@ -41,12 +47,12 @@ def read_areas(source: TableSource, found: JointEstimates) -> dict[str, Found]:
     unions = {}
     for code, name in enumerate(area.values.to_pylist()):
         mine = area.codes == code
-        unions[name] = found.union(unit[mine], None if weight is None else weight[mine])
+        unions[name] = joint_estimates.union(unit[mine], None if weight is None else weight[mine])
     return unions
 
 
 def area_estimates(
-    found: JointEstimates,
+    joint_estimates: JointEstimates,
     unions: Mapping[str, Found],
     queries: Sequence[str],
     chances: Chances,
@@ -61,20 +67,30 @@ def area_estimates(
     )
     for query in queries:
         if sampling is not None:
-            rows = [with_sampling(found, one, query, sampling, chances)[0] for one in unions.values()]
+            rows = [
+                with_sampling(joint_estimates, union, query, sampling, chances)[0]
+                for union in unions.values()
+            ]
             table = {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
-            tables.append(in_real_numbers(table, found.step(query)))
+            tables.append(in_real_numbers(table, joint_estimates.step(query)))
             continue
-        got = [found.moments(one, query, one, query) for one in unions.values()]
+        got = [joint_estimates.moments(union, query, union, query) for union in unions.values()]
         values, variances = (
             np.concatenate(rows) for rows in zip(*((m.a, m.var_a) for m in got), strict=True)
         )
-        widths = [found.area_widths(list(unions.values()), query, variances, level) for _, level in chances]
+        widths = [
+            joint_estimates.area_widths(list(unions.values()), query, variances, level)
+            for _, level in chances
+        ]
         deviations = np.sqrt(variances)
         table = with_ends(values, deviations, widths, chances, whole[:, None], positive[:, None])[0]
-        bounds = [both for one in unions.values() if (both := found.area_bounds(query, one)) is not None]
+        bounds = [
+            both
+            for union in unions.values()
+            if (both := joint_estimates.area_bounds(query, union)) is not None
+        ]
         if len(bounds) == len(unions):
             lower, upper = (np.concatenate(sides) for sides in zip(*bounds, strict=True))
             cut_ends(table, [name for name, _ in chances], lower, upper)
-        tables.append(in_real_numbers(table, found.step(query)))
-    return found.layout(flat_tree(list(unions), "area"), queries), joined_columns(tables)
+        tables.append(in_real_numbers(table, joint_estimates.step(query)))
+    return joint_estimates.layout(flat_tree(list(unions), "area"), queries), joined_columns(tables)

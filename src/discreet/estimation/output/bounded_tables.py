@@ -55,7 +55,7 @@ def _summaries(above: CutMeasurements, settling: Settling) -> dict[str, SubtreeS
     total = sum(part.size for part in parts)
     done = total - sum(parts[number].size for number in todo)
     settling.tell("summaries", done, total)
-    found: dict[str, SubtreeSummary] = {}
+    summaries: dict[str, SubtreeSummary] = {}
     columns = settling.each(above, summary_columns, above.part, todo)
     for number in range(len(parts)):
         read = kept.read(number)
@@ -68,8 +68,8 @@ def _summaries(above: CutMeasurements, settling: Settling) -> dict[str, SubtreeS
             settling.tell("summaries", done, total)
         else:
             some = read
-        found |= some
-    return found
+        summaries |= some
+    return summaries
 
 
 class SummaryFiles:
@@ -93,10 +93,10 @@ class SummaryFiles:
         if self._folder is None or not self._file(number).is_file():
             return None
         try:
-            found, mark = read_summaries(self._file(number).read_bytes())
+            summaries, mark = read_summaries(self._file(number).read_bytes())
         except ValueError:  # damaged
             return None
-        return found if mark == self._mark(number) else None
+        return summaries if mark == self._mark(number) else None
 
     def add(self, number: int, summaries: dict[str, SubtreeSummary]) -> None:
         """Keep the summaries of a part."""

@@ -61,33 +61,39 @@ def clipped(
     >>> [one.queries for one in clipped([Variable(), hours], lambda variable: None)]
     [('records with hours above 80', 'hours above 80')]
     """
-    weights = dict.fromkeys((one.weight.column, one.weight.at_most) for one in variables if one.weight)
+    weights = dict.fromkeys(
+        (variable.weight.column, variable.weight.at_most) for variable in variables if variable.weight
+    )
     sums = dict.fromkeys(
-        (one.sum, one.at_most, one.weight, False)
-        for one in variables
-        if one.sum and one.at_most and one.above is None
+        (variable.sum, variable.at_most, variable.weight, False)
+        for variable in variables
+        if variable.sum and variable.at_most and variable.above is None
     )
     made = []
-    for column, at_most, weight, is_weight in (*((*one, None, True) for one in weights), *sums):
-        above = [one for one in variables if one.column == column and one.above == at_most]
-        records = next((one for one in above if one.count is not None), None)
+    for column, at_most, weight, is_weight in (*((*pair, None, True) for pair in weights), *sums):
+        above = [
+            variable for variable in variables if variable.column == column and variable.above == at_most
+        ]
+        records = next((variable for variable in above if variable.count is not None), None)
         # of a weighted sum, clipping takes away weighted amounts: no others tell
-        amount = next((one for one in above if one.sum is not None and one.weight == weight), None)
-        got = [None if one is None else told(one) for one in (records, amount)]
+        amount = next(
+            (variable for variable in above if variable.sum is not None and variable.weight == weight), None
+        )
+        got = [None if record is None else told(record) for record in (records, amount)]
         beyond = None if amount is None or amount.at_most is None else at_most + amount.at_most
         made.append(Clipped(column, is_weight, at_most, got[0], got[1], beyond))
     return tuple(made)
 
 
-def estimated_clips(found: JointEstimates) -> tuple[Clipped, ...]:
+def estimated_clips(joint_estimates: JointEstimates) -> tuple[Clipped, ...]:
     """Return what clipping took away, as the best estimates have it, where attributes say what is summed."""
-    attributes = found.groups[0].attributes
-    if attributes is None or len(found.groups) > 1:
+    attributes = joint_estimates.groups[0].attributes
+    if attributes is None or len(joint_estimates.groups) > 1:
         return ()
 
     def told(variable: Variable) -> TakenAway | None:
-        top = {"all": found.union(np.flatnonzero(found.tree.parent < 0))}
-        columns = area_estimates(found, top, [variable.name], (("95", 0.95),))[1]
+        top = {"all": joint_estimates.union(np.flatnonzero(joint_estimates.tree.parent < 0))}
+        columns = area_estimates(joint_estimates, top, [variable.name], (("95", 0.95),))[1]
         numbers = [float(columns[name][0]) for name in ("estimate", "lower95", "upper95")]
         return None if np.isnan(numbers[0]) else TakenAway(*numbers)
 
@@ -99,9 +105,9 @@ def measured_clips(release: Release, layout: Layout, values: Integers, laws: Law
     kind = int(layout.kind[0])
 
     def told(variable: Variable) -> TakenAway | None:
-        names = [query for query, one in release.variables.items() if one == variable]
+        names = [query for query, other in release.variables.items() if other == variable]
         query = next(
-            (one for one in names if one in layout.asked[kind] and len(layout.cells[one]) == 1), None
+            (name for name in names if name in layout.asked[kind] and len(layout.cells[name]) == 1), None
         )
         if query is None or layout.tree.depths[0].stop > 1:
             return None

@@ -45,24 +45,26 @@ class Contrast:
     @property
     def name(self) -> str:
         """What it is called in a table: A - B, or A / B."""
-        one, two = (self.one, self.two) if self.areas else (name_of_query(self.one), name_of_query(self.two))
-        return f"{one} {'-' if self.kind == 'difference' else '/'} {two}"
+        first, second = (
+            (self.one, self.two) if self.areas else (name_of_query(self.one), name_of_query(self.two))
+        )
+        return f"{first} {'-' if self.kind == 'difference' else '/'} {second}"
 
 
 def named_contrasts(
     pairs: Sequence[tuple[str, tuple[str, str]]],
     unions: Mapping[str, Found],
     wanted: Sequence[str],
-    found: JointEstimates,
+    joint_estimates: JointEstimates,
 ) -> list[Contrast]:
     """Return what is asked for: kinds, each with the names of two areas or two queries."""
-    names = found.tree.names.to_pylist()
+    names = joint_estimates.tree.names.to_pylist()
     queries = {name_of_query(query): query for query in wanted}
 
     def area(name: str) -> Found | None:
         if name in unions or name not in names:
             return unions.get(name)
-        return found.union(np.array([names.index(name)]))
+        return joint_estimates.union(np.array([names.index(name)]))
 
     contrasts = []
     for kind, pair in pairs:
@@ -81,13 +83,13 @@ def named_contrasts(
                 f"{bad!r} is not an area, so there is nothing to compare; queries can be "
                 f"compared if they are among those that are wanted ({', '.join(queries)})"
             )
-        cells = [len(found.names(query)) for query in (first, second)]
+        cells = [len(joint_estimates.names(query)) for query in (first, second)]
         if cells[1] not in (1, cells[0]):
             raise InputError(
                 f"query {pair[0]!r} has {cells[0]} cells and {pair[1]!r} {cells[1]}; cells are compared one "
                 "by one, or all of them with a single one"
             )
-        if kind == "difference" and found.adds_up(first) != found.adds_up(second):
+        if kind == "difference" and joint_estimates.adds_up(first) != joint_estimates.adds_up(second):
             raise InputError(
                 f"{pair[0]!r} and {pair[1]!r} add up different things, which have no difference; a ratio "
                 "(--ratio) they have"
@@ -121,25 +123,25 @@ def _in_units(
     def at(level: float | None) -> Moments:
         return noise if sampled is None else sampled.added(noise, level)
 
-    found = at(None)
+    moments = at(None)
     if kind == "difference":
         if sampled is not None and sampled.covariance is None:
             raise InputError(
                 "the difference of two tables needs the covariance of their sampling errors, which variances "
                 "do not tell; give replicate estimates"
             )
-        values, one = found.a - found.b, np.ones_like(found.a)
-        columns = {"estimate": values, "sd": np.sqrt(found.variances(one))}
+        values, slope = moments.a - moments.b, np.ones_like(moments.a)
+        columns = {"estimate": values, "sd": np.sqrt(moments.variances(slope))}
         for name, level in chances:
-            width = at(level).widths(one, level)
+            width = at(level).widths(slope, level)
             ends = close_ends(values, width) if counts else (values - width, values + width)
             columns[f"lower{name}"], columns[f"upper{name}"] = ends
         return columns
     # an exact zero, but for rounding
-    b = np.where((np.abs(found.b) < 1e-9) & counts, 0.0, found.b)
+    b = np.where((np.abs(moments.b) < 1e-9) & counts, 0.0, moments.b)
     with np.errstate(divide="ignore", invalid="ignore"):
-        values = np.where(b != 0, found.a / b, np.nan)
-        columns = {"estimate": values, "sd": np.sqrt(found.variances(values)) / np.abs(b)}
+        values = np.where(b != 0, moments.a / b, np.nan)
+        columns = {"estimate": values, "sd": np.sqrt(moments.variances(values)) / np.abs(b)}
     for name, level in chances:
         columns[f"lower{name}"], columns[f"upper{name}"] = at(level).ratio_ends(b, values, level, places)
     return columns
@@ -151,18 +153,18 @@ def _beside(
     """Return the columns of differences and ratios: those of one query one below the other."""
     tables = []
     for some in queries:
-        made = [_compared(*one, chances, places, counts) for one in some]
-        tables.append({name: np.concatenate([one[name] for one in made]) for name in made[0]})
+        made = [_compared(*numbers, chances, places, counts) for numbers in some]
+        tables.append({name: np.concatenate([columns[name] for columns in made]) for name in made[0]})
     return joined_columns(tables)
 
 
-def _scale(found: JointEstimates, kind: str, one: str, two: str) -> Fraction:
+def _scale(joint_estimates: JointEstimates, kind: str, first: str, second: str) -> Fraction:
     """Return what one unit of a difference or a ratio of two queries is worth."""
-    return found.step(one) / (found.step(two) if kind == "ratio" else 1)
+    return joint_estimates.step(first) / (joint_estimates.step(second) if kind == "ratio" else 1)
 
 
 def contrast_blocks(
-    found: JointEstimates,
+    joint_estimates: JointEstimates,
     contrasts: Sequence[Contrast],
     unions: Mapping[str, Found],
     queries: Sequence[str],
@@ -174,24 +176,35 @@ def contrast_blocks(
 
     def both(kind: str, a: Found, query: str, b: Found, its: str) -> Compared:
         sampled = None if sampling is None else sampling.pair(a, query, b, its)
-        return kind, found.moments(a, query, b, its), sampled, _scale(found, kind, query, its)
+        return (
+            kind,
+            joint_estimates.moments(a, query, b, its),
+            sampled,
+            _scale(joint_estimates, kind, query, its),
+        )
 
-    of_areas = [(one, *one.areas) for one in contrasts if one.areas is not None]
+    of_areas = [(contrast, *contrast.areas) for contrast in contrasts if contrast.areas is not None]
     if of_areas:
-        flat = flat_tree([one.name for one, _, _ in of_areas], "contrast")
-        got = ([both(one.kind, a, query, b, query) for one, a, b in of_areas] for query in queries)
-        yield found.layout(flat, queries), _beside(got, chances, len(of_areas), found.counts)
-    of_queries = [one for one in contrasts if one.areas is None]
+        flat = flat_tree([contrast.name for contrast, _, _ in of_areas], "contrast")
+        got = ([both(contrast.kind, a, query, b, query) for contrast, a, b in of_areas] for query in queries)
+        yield (
+            joint_estimates.layout(flat, queries),
+            _beside(got, chances, len(of_areas), joint_estimates.counts),
+        )
+    of_queries = [contrast for contrast in contrasts if contrast.areas is None]
     if not of_queries:
         return
-    cells = {one.name: found.names(one.one) for one in of_queries}
+    cells = {contrast.name: joint_estimates.names(contrast.one) for contrast in of_queries}
 
     def of(places: int, *some: Found) -> dict[str, Numbers]:
-        got = ([both(one.kind, at, one.one, at, one.two) for at in some] for one in of_queries)
-        return _beside(got, chances, places, found.counts)
+        got = (
+            [both(contrast.kind, at, contrast.one, at, contrast.two) for at in some]
+            for contrast in of_queries
+        )
+        return _beside(got, chances, places, joint_estimates.counts)
 
     every = Layout.same(tree, cells)
-    yield every, lambda units, _: of(tree.size, found.at(np.arange(units.start, units.stop)))
+    yield every, lambda units, _: of(tree.size, joint_estimates.at(np.arange(units.start, units.stop)))
     if unions:
         yield Layout.same(flat_tree(list(unions), "area"), cells), of(len(unions), *unions.values())
 
@@ -205,8 +218,8 @@ def changes_since(
     chances: Chances,
 ) -> tuple[Layout, Columns]:
     """Return the layout and columns of changes: difference and ratio of each cell now and before."""
-    place = arrow("compute").index_in(tree.names, value_set=before.tree.names).fill_null(-1).to_numpy()
-    shared = np.flatnonzero(place >= 0)
+    index = arrow("compute").index_in(tree.names, value_set=before.tree.names).fill_null(-1).to_numpy()
+    shared = np.flatnonzero(index >= 0)
     if not shared.size:
         raise InputError("no area of the earlier release is among the areas, so there is no change to give")
     queries = []
@@ -226,24 +239,24 @@ def changes_since(
 
     def columns(units: slice, _: slice) -> dict[str, Numbers]:
         here = shared[units]
-        there = place[here].astype(np.int64)
+        there = index[here].astype(np.int64)
         parts = now.at(here), before.at(there)
         tables = []
         for query in queries:
-            one, two = (
-                found.moments(part, query, part, query)
-                for found, part in zip((now, before), parts, strict=True)
+            first, second = (
+                joint_estimates.moments(part, query, part, query)
+                for joint_estimates, part in zip((now, before), parts, strict=True)
             )
             step = now.step(query)
-            table = in_real_numbers({"now": one.a, "before": two.a}, step)
-            both = Moments.change(one, two)
+            table = in_real_numbers({"now": first.a, "before": second.a}, step)
+            both = Moments.change(first, second)
             for kind, prefix in (("difference", ""), ("ratio", "ratio_")):
                 scale = _scale(now, kind, query, query)
                 columns = _compared(
                     kind, both, None, scale, chances, shared.size, now.counts and before.counts
                 )
                 table[kind] = columns.pop("estimate")
-                table |= {f"{prefix}{name}": one for name, one in columns.items()}
+                table |= {f"{prefix}{name}": column for name, column in columns.items()}
             tables.append(table)
         return joined_columns(tables)
 

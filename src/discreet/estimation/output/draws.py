@@ -37,12 +37,16 @@ class Draws:
     """Estimates from noise alone, as often as wanted."""
 
     def __init__(
-        self, found: JointEstimates, many: int, seed: int | None, sampling: SamplingErrors | None = None
+        self,
+        joint_estimates: JointEstimates,
+        many: int,
+        seed: int | None,
+        sampling: SamplingErrors | None = None,
     ) -> None:
         """Draw errors `many` times; with a `seed` they can be repeated, for nobody is protected by them."""
         if not 2 <= many <= MOST_DRAWS:
             raise InputError(f"draws is {many}; at least 2 and at most {MOST_DRAWS} are possible")
-        held = sum(group.tree.size * group.estimates.width for group in found.groups)
+        held = sum(group.tree.size * group.estimates.width for group in joint_estimates.groups)
         if held * many > MOST_NUMBERS:
             raise InputError(
                 f"{many} draws of {held} cells do not fit in memory; ask for fewer draws, or a part of "
@@ -52,7 +56,7 @@ class Draws:
             raise InputError(
                 "draws with sampling errors need replicate estimates: variances do not tell covariances"
             )
-        self._found, self._sampling, self.many = found, sampling, many
+        self._found, self._sampling, self.many = joint_estimates, sampling, many
         source = rehearsal_entropy(seed)
         self._errors = [self._drawn(source) for _ in range(many)]
         if sampling is not None:
@@ -64,7 +68,9 @@ class Draws:
         groups = []
         for group in self._found.groups:
             given = group.estimates.given
-            sources = tuple(_noise_of(one, group.estimates, source) for one in given.sources)
+            sources = tuple(
+                _noise_of(noisy_source, group.estimates, source) for noisy_source in given.sources
+            )
             groups.append(replace(group, estimates=group.estimates.remeasured(sources)))
         return JointEstimates(groups)
 
@@ -72,21 +78,28 @@ class Draws:
         self, tree: Tree, unions: Mapping[str, Found], queries: Sequence[str]
     ) -> Iterator[tuple[Layout, Columns]]:
         """Yield the draws of all units of a tree, then of areas: the estimate, draw_1, draw_2, ..."""
-        found = self._found
+        joint_estimates = self._found
 
         def units(part: slice, _: slice) -> dict[str, Numbers]:
             who = np.arange(part.start, part.stop)
-            place = found.at(who)
+            position = joint_estimates.at(who)
             made = []
             for query in queries:
-                value = found.numbers(place, len(who), query, ())[0]
-                errors = (one.numbers(one.at(who), len(who), query, ())[0] for one in self._errors)
-                made.append(in_real_numbers(self._columns(value, errors, place, query), found.step(query)))
+                value = joint_estimates.numbers(position, len(who), query, ())[0]
+                errors = (error.numbers(error.at(who), len(who), query, ())[0] for error in self._errors)
+                made.append(
+                    in_real_numbers(
+                        self._columns(value, errors, position, query), joint_estimates.step(query)
+                    )
+                )
             return joined_columns(made)
 
-        yield found.layout(tree, queries), units
+        yield joint_estimates.layout(tree, queries), units
         if unions:
-            yield found.layout(flat_tree(list(unions), "area"), queries), self._areas(unions, queries)
+            yield (
+                joint_estimates.layout(flat_tree(list(unions), "area"), queries),
+                self._areas(unions, queries),
+            )
 
     def _areas(self, unions: Mapping[str, Found], queries: Sequence[str]) -> Columns:
         every = list(unions.values())
@@ -97,7 +110,7 @@ class Draws:
                 rows = []
                 for at in range(part.start, part.stop):
                     value = self._found.moments(every[at], query, every[at], query).a
-                    errors = (self._error_in(one, every[at], query) for one in self._errors)
+                    errors = (self._error_in(error, every[at], query) for error in self._errors)
                     rows.append(self._columns(value, errors, every[at], query))
                 table = {name: np.concatenate([row[name] for row in rows]) for name in rows[0]}
                 made.append(in_real_numbers(table, self._found.step(query)))
@@ -117,20 +130,20 @@ class Draws:
             return np.asarray(group.turned(query, union.factors[None] @ rows))
         again: Found = [
             None
-            if one is None
-            else (group.estimates.union(one[0].units, getattr(one[0], "factors", None)), one[1])
-            for group, one in zip(drawn.groups, area, strict=True)
+            if some is None
+            else (group.estimates.union(some[0].units, getattr(some[0], "factors", None)), some[1])
+            for group, some in zip(drawn.groups, area, strict=True)
         ]
         return drawn.moments(again, query, again, query).a
 
     def _columns(
-        self, value: Floats, errors: Iterator[Floats], place: Found, query: str
+        self, value: Floats, errors: Iterator[Floats], position: Found, query: str
     ) -> dict[str, Numbers]:
         columns: dict[str, Numbers] = {"estimate": value}
         sampled = None
         if self._sampling is not None:
             sampled = np.tensordot(
-                self._weights, self._sampling.deviations(SampledPlace.of(place), query), axes=(1, 0)
+                self._weights, self._sampling.deviations(SampledPlace.of(position), query), axes=(1, 0)
             )
         for number, error in enumerate(errors):
             draw = value - error
@@ -144,9 +157,9 @@ def _noise_of(measured: NoisySource, estimates: Estimates, source: Entropy | Non
     noisy: dict[str, list[Rows]] = {}
     for query, who, rows in measured.read(slice(0, estimates.given.size)):
         noise = np.zeros(rows.shape)
-        for one in np.unique(kind[who]).tolist():
-            mine = np.flatnonzero(kind[who] == one)
-            noise[mine] = sample_errors(measured.laws[one][query], (mine.size, rows.shape[1]), source)
+        for number in np.unique(kind[who]).tolist():
+            mine = np.flatnonzero(kind[who] == number)
+            noise[mine] = sample_errors(measured.laws[number][query], (mine.size, rows.shape[1]), source)
         noisy.setdefault(query, []).append((who, noise))
     joined = {}
     for query, parts in noisy.items():

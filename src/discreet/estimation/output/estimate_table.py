@@ -26,7 +26,7 @@ from discreet.estimation.whole.tables import Settle, WholeTables, settle_here
 from discreet.numbers import brief
 from discreet.tables import Numbers
 
-LEVELS: Chances = (("90", 0.9), ("95", 0.95))
+_LEVELS: Chances = (("90", 0.9), ("95", 0.95))
 
 
 @dataclass
@@ -51,9 +51,9 @@ class Written:
 
 def write_estimates(
     folder: Folder,
-    found: JointEstimates,
+    joint_estimates: JointEstimates,
     queries: Sequence[str] | None = None,
-    chances: Chances = LEVELS,
+    chances: Chances = _LEVELS,
     down_to: str | None = None,
     *,
     tables: bool = False,
@@ -68,65 +68,65 @@ def write_estimates(
     units that are read for this are added to `residuals`, one for each group. `settle` says where the work on
     whole-number tables is done; with `redrawing` they are made again from noise drawn anew, which gives their
     errors and perhaps their intervals. `progress` is told of units done, of how many."""
-    wanted = found.queries(()) if queries is None else queries
+    wanted = joint_estimates.queries(()) if queries is None else queries
     if tables:
-        check_one_tree(found)
-    whole = found.groups[0].whole_tables(settle) if tables else None
-    tree = found.tree.first(found.units_down_to(down_to))
-    layout = found.layout(tree, wanted)
-    together = found.groups[0].attributes is not None
-    counts, error = found.counts, kind_of_error(found, sampling)
-    in_units = any(found.step(query) != 1 for query in wanted)
-    said = meanings(chances, tables, together, error=error, in_units=in_units, counts=counts)
+        check_one_tree(joint_estimates)
+    whole = joint_estimates.groups[0].whole_tables(settle) if tables else None
+    tree = joint_estimates.tree.first(joint_estimates.units_down_to(down_to))
+    layout = joint_estimates.layout(tree, wanted)
+    together = joint_estimates.groups[0].attributes is not None
+    counts, error = joint_estimates.counts, kind_of_error(joint_estimates, sampling)
+    in_units = any(joint_estimates.step(query) != 1 for query in wanted)
+    said = _meanings(chances, tables, together, error=error, in_units=in_units, counts=counts)
     errors = None
     if whole is not None and redrawing is not None:
-        errors = redrawing.errors(found.groups[0], whole, wanted)
+        errors = redrawing.errors(joint_estimates.groups[0], whole, wanted)
         if redrawing.intervals:
             said |= redrawing.meanings(chances)
     written = Written(tree, layout.size, said, whole=whole, errors=errors)
 
     def columns(part: slice) -> dict[str, Numbers]:
         units = np.arange(part.start, part.stop)
-        mine = [one.empty() for one in residuals]
-        parts = found.at(units, mine)
+        mine = [residual.empty() for residual in residuals]
+        parts = joint_estimates.at(units, mine)
         made = []
         for query in wanted:
             if sampling is None:
-                numbers = found.numbers(parts, len(units), query, chances)
+                numbers = joint_estimates.numbers(parts, len(units), query, chances)
                 table, moved = with_ends(*numbers, chances, counts, counts)
             else:
-                table, moved = with_sampling(found, parts, query, sampling, chances)
+                table, moved = with_sampling(joint_estimates, parts, query, sampling, chances)
             # intervals with sampling errors are about a population, which has no such bounds
-            bounds = found.bounds(query, units) if sampling is None else None
+            bounds = joint_estimates.bounds(query, units) if sampling is None else None
             none = np.zeros(moved.shape, dtype=np.int64)
             cut = none if bounds is None else cut_ends(table, [name for name, _ in chances], *bounds)
             made.append({**table, "moved": moved, "cut": cut})
-        added = {f"residuals {place}": one.packed() for place, one in enumerate(mine)}
+        added = {f"residuals {number}": residual.packed() for number, residual in enumerate(mine)}
         return {**joined_columns(made), **added}
 
     parts = [units for units, _ in chunks(layout)]
     made = map(columns, parts) if cluster is None else cluster.map(columns, parts)
 
-    edges = np.cumsum([0, *(len(found.names(query)) for query in wanted)]).tolist()
+    edges = np.cumsum([0, *(len(joint_estimates.names(query)) for query in wanted)]).tolist()
 
     def finished(units: Integers, query: str, table: dict[str, Numbers]) -> dict[str, Numbers]:
         """Add the whole numbers of some units, which are kept here, and return what all columns are worth."""
         if whole is not None:
-            numbers = found.groups[0].turned(query, whole.rows(query, units))
-            bounds = found.bounds(query, units) if sampling is None else None
+            numbers = joint_estimates.groups[0].turned(query, whole.rows(query, units))
+            bounds = joint_estimates.bounds(query, units) if sampling is None else None
             if bounds is not None:
                 beyond = (numbers < bounds[0]) | (numbers > bounds[1])
                 written.outside += int(((numbers >= 0) & beyond).sum())
             table["table"] = numbers
             if errors is not None and redrawing is not None and redrawing.intervals:
-                kind = found.groups[0].estimates.given.tree.kind[units]
+                kind = joint_estimates.groups[0].estimates.given.tree.kind[units]
                 redrawing.add_ends(table, errors, kind, query, chances)
-        return in_real_numbers(table, found.step(query))
+        return in_real_numbers(table, joint_estimates.step(query))
 
     def counted(part: slice, _rows: slice) -> dict[str, Numbers]:
         table = dict(next(made))
-        for place, one in enumerate(residuals):
-            one.unpack(np.asarray(table.pop(f"residuals {place}"), dtype=np.float64))
+        for number, residual in enumerate(residuals):
+            residual.unpack(np.asarray(table.pop(f"residuals {number}"), dtype=np.float64))
         written.lost += int(np.isnan(table["estimate"]).sum())
         written.moved += int(table.pop("moved").sum())
         written.cut += int(table.pop("cut").sum())
@@ -149,9 +149,9 @@ def write_estimates(
     return written
 
 
-def check_one_tree(found: JointMeasurements) -> None:
+def check_one_tree(joint_measurements: JointMeasurements) -> None:
     """Refuse whole numbers of releases that do not share a tree and attributes."""
-    if len(found.groups) > 1:
+    if len(joint_measurements.groups) > 1:
         raise InputError(
             "whole-number tables add up; estimates of releases that differ do not: leave them out"
         )
@@ -159,7 +159,7 @@ def check_one_tree(found: JointMeasurements) -> None:
 
 def write_tables(
     folder: Folder,
-    found: JointMeasurements,
+    joint_measurements: JointMeasurements,
     whole: WholeTables,
     queries: Sequence[str],
     down_to: str | None = None,
@@ -167,10 +167,13 @@ def write_tables(
     progress: Progress | None = None,
 ) -> Written:
     """Write the whole numbers of queries alone, in all units or those down to a level."""
-    tree, group = found.tree.first(found.units_down_to(down_to)), found.groups[0]
-    layout = found.layout(tree, queries)
-    in_units = any(found.step(query) != 1 for query in queries)
-    every = meanings((), True, group.attributes is not None, in_units=in_units)
+    tree, group = (
+        joint_measurements.tree.first(joint_measurements.units_down_to(down_to)),
+        joint_measurements.groups[0],
+    )
+    layout = joint_measurements.layout(tree, queries)
+    in_units = any(joint_measurements.step(query) != 1 for query in queries)
+    every = _meanings((), True, group.attributes is not None, in_units=in_units)
     written = Written(tree, layout.size, {"table": every["table"]}, whole=whole)
 
     def columns(part: slice, _rows: slice) -> dict[str, Numbers]:
@@ -178,12 +181,12 @@ def write_tables(
         made = []
         for query in queries:
             numbers = group.turned(query, whole.rows(query, units))
-            bounds = found.bounds(query, units)
+            bounds = joint_measurements.bounds(query, units)
             if bounds is not None:
                 beyond = (numbers < bounds[0]) | (numbers > bounds[1])
                 written.outside += int(((numbers >= 0) & beyond).sum())
             written.lost += int((numbers < 0).sum())
-            made.append(in_real_numbers({"table": numbers}, found.step(query)))
+            made.append(in_real_numbers({"table": numbers}, joint_measurements.step(query)))
         if progress is not None:
             progress("writing", part.stop, tree.size)
         return {"table": np.ma.masked_less(joined_columns(made)["table"], 0)}
@@ -219,14 +222,19 @@ def with_ends(
 
 
 def with_sampling(
-    found: JointEstimates, place: Found, query: str, sampling: SamplingErrors, chances: Chances
+    joint_estimates: JointEstimates, position: Found, query: str, sampling: SamplingErrors, chances: Chances
 ) -> tuple[dict[str, Numbers], Numbers]:
     """Return the columns of estimates in units or a union whose errors are of noise and sampling."""
-    noise, sampled = found.moments(place, query, place, query), sampling.pair(place, query, place, query)
+    noise, sampled = (
+        joint_estimates.moments(position, query, position, query),
+        sampling.pair(position, query, position, query),
+    )
     both = sampled.added(noise)
     none = np.zeros_like(noise.a)
     widths = [sampled.added(noise, level).widths(none, level) for _, level in chances]
-    table, moved = with_ends(noise.a, np.sqrt(both.var_a), widths, chances, found.counts, found.counts)
+    table, moved = with_ends(
+        noise.a, np.sqrt(both.var_a), widths, chances, joint_estimates.counts, joint_estimates.counts
+    )
     parts = {"noise_sd": np.sqrt(noise.var_a), "sampling_sd": np.sqrt(sampled.var_a)}
     ends = {name: column for name, column in table.items() if name not in ("estimate", "sd")}
     return {"estimate": table["estimate"], "sd": table["sd"], **parts, **ends}, moved
@@ -237,41 +245,43 @@ def in_real_numbers(table: Mapping[str, Numbers], step: Fraction) -> dict[str, N
     if step == 1:
         return dict(table)
     up, down = step.numerator, step.denominator
-    return {name: one * up if down == 1 else one * up / down for name, one in table.items()}
+    return {name: values * up if down == 1 else values * up / down for name, values in table.items()}
 
 
 def joined_columns(tables: Sequence[Mapping[str, Numbers]]) -> dict[str, Numbers]:
     """Put the columns of several queries after each other, unit by unit."""
-    return {name: np.concatenate([one[name] for one in tables], axis=1).ravel() for name in tables[0]}
+    return {name: np.concatenate([table[name] for table in tables], axis=1).ravel() for name in tables[0]}
 
 
-NOISE_ONLY = "noise only"
+_NOISE_ONLY = "noise only"
 WITH_SAMPLING = "noise and sampling"
-AS_GIVEN = "errors as given"
+_AS_GIVEN = "errors as given"
 
 
-def kind_of_error(found: JointMeasurements, sampling: SamplingErrors | None) -> str:
+def kind_of_error(joint_measurements: JointMeasurements, sampling: SamplingErrors | None) -> str:
     """Say what intervals allow for: of a table that no release describes, whatever its errors are."""
-    return WITH_SAMPLING if sampling is not None else AS_GIVEN if found.as_given else NOISE_ONLY
+    return (
+        WITH_SAMPLING if sampling is not None else _AS_GIVEN if joint_measurements.as_given else _NOISE_ONLY
+    )
 
 
-def meanings(
+def _meanings(
     chances: Chances,
     tables: bool,
     together: bool,
     *,
-    error: str = NOISE_ONLY,
+    error: str = _NOISE_ONLY,
     in_units: bool = False,
     counts: bool = True,
 ) -> dict[str, str]:
     """Say what each column of a table of estimates is, and what its intervals allow for."""
     whole = "whole" if not in_units else "a whole number of the units of what is summed"
-    found = {
+    texts = {
         "estimate": "best linear unbiased estimate; empty: no measurement determines it",
         "sd": f"its standard deviation, {error}",
     }
     if error == WITH_SAMPLING:
-        found |= {
+        texts |= {
             "noise_sd": "the part of the noise in sd",
             "sampling_sd": "the part of sampling in sd, as it was given",
         }
@@ -280,8 +290,8 @@ def meanings(
         if counts:
             lower += f": {whole}, not negative"
             upper += "; if the interval would be empty, both ends are the nearest count"
-        found[f"lower{name}"], found[f"upper{name}"] = lower, upper
+        texts[f"lower{name}"], texts[f"upper{name}"] = lower, upper
     if tables:
         over = "over queries and levels" if together else "over levels, each query by itself"
-        found["table"] = f"{whole}, not negative, consistent {over}; not unbiased"
-    return found
+        texts["table"] = f"{whole}, not negative, consistent {over}; not unbiased"
+    return texts

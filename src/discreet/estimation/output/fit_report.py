@@ -14,23 +14,23 @@ from discreet.estimation.model import as_written
 
 def found_fit(parts: Sequence[tuple[JointEstimates, Sequence[Residuals]]]) -> Fit:
     """Judge the residuals of releases, those that are estimated together and those that are not."""
-    return fit_of([_named(group, one) for found, some in parts for group, one in _pairs(found, some)])
+    return fit_of([_named(group, pair) for part, some in parts for group, pair in _pairs(part, some)])
 
 
-def _pairs(found: JointEstimates, some: Sequence[Residuals]) -> list[tuple[Group, Residuals]]:
-    return list(zip(found.groups, some, strict=True))
+def _pairs(joint_estimates: JointEstimates, some: Sequence[Residuals]) -> list[tuple[Group, Residuals]]:
+    return list(zip(joint_estimates.groups, some, strict=True))
 
 
 def _named(group: Group, residuals: Residuals) -> NamedResiduals:
-    def unit(place: int) -> str:
-        return str(group.tree.names[place].as_py())
+    def unit(number: int) -> str:
+        return str(group.tree.names[number].as_py())
 
-    def cell(query: str, place: int) -> str:
+    def cell(query: str, number: int) -> str:
         names = group.names(query)
         if group.attributes is not None:  # they stand as the query is written
             order = as_written(group.attributes, query, np.arange(len(names))[None])[0]
-            place = int(np.flatnonzero(order == place)[0])
-        return str(names[place].as_py())
+            number = int(np.flatnonzero(order == number)[0])
+        return str(names[number].as_py())
 
     def step(query: str) -> float:
         return float(group.adds_up(query)[0])
@@ -48,8 +48,8 @@ def fit_record(fit: Fit, *, numbered: bool) -> dict[str, object]:
         "largest_residual_chance": fit.largest_chance,
         "not_checked": fit.unread,
         "checked": fit.checked.document(),
-        "largest_residuals": [_without(asdict(one), numbered) for one in fit.largest],
-        "by_query": [_without(asdict(one), numbered) for one in fit.by_query],
+        "largest_residuals": [_without(asdict(residual), numbered) for residual in fit.largest],
+        "by_query": [_without(asdict(query_fit), numbered) for query_fit in fit.by_query],
     }
 
 
@@ -59,8 +59,8 @@ def _without(row: dict[str, object], numbered: bool) -> dict[str, object]:
 
 def fit_warnings(fit: Fit) -> tuple[str, ...]:
     """Return what is wrong with the measurements; nothing if chance explains the residuals."""
-    found = {fit.finding, fit.largest_finding, *(one.finding for one in fit.by_query)}
-    return tuple(text for finding, text in WARNINGS.items() if finding in found)
+    findings = {fit.finding, fit.largest_finding, *(query_fit.finding for query_fit in fit.by_query)}
+    return tuple(text for finding, text in WARNINGS.items() if finding in findings)
 
 
 WARNINGS = {

@@ -30,7 +30,7 @@ AT_ONCE = 4096
 
 Part = Mapping[str, Numbers | WordCodes]
 
-COUNTED = "how many records the area has with these values; combinations without any are left out"
+_COUNTED = "how many records the area has with these values; combinations without any are left out"
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def people_columns(tree: Tree, attributes: Attributes) -> dict[str, dict[str, st
     values = {name: f"a value of the attribute {name}" for name in attributes.names}
     above = {column: f"the area of level {level}" for level, column in area_columns(tree, attributes)}
     return {
-        "histogram": {"unit": "an area", "level": "its level", **values, "count": COUNTED},
+        "histogram": {"unit": "an area", "level": "its level", **values, "count": _COUNTED},
         "microdata": {"unit": "the lowest area", **above, **values},
     }
 
@@ -146,16 +146,16 @@ class _CellColumns:
         """Return a column for each attribute."""
         places = np.unravel_index(cells, self.attributes.sizes)
         named = zip(self.attributes.names, self._words, places, strict=True)
-        return {name: (words, place.astype(np.int32)) for name, words, place in named}
+        return {name: (words, position.astype(np.int32)) for name, words, position in named}
 
 
 def _histogram(whole: WholeTables, tree: Tree, cells: _CellColumns) -> Iterator[Part]:
     levels = strings(tree.levels)
     for units in _batches(np.arange(tree.size)):
-        place, cell, count = whole.cells(units)
+        position, cell, count = whole.cells(units)
         yield {
-            "unit": (tree.names.take(arrow().array(units)), place),
-            "level": (levels, tree.kind[units][place]),
+            "unit": (tree.names.take(arrow().array(units)), position),
+            "level": (levels, tree.kind[units][position]),
             **cells.of(cell),
             "count": count,
         }
@@ -167,35 +167,35 @@ def _microdata(whole: WholeTables, tree: Tree, cells: _CellColumns) -> Iterator[
         tree, np.zeros(0, dtype=np.int64), above, np.zeros(0, np.int64), cells, np.zeros(0, np.int64)
     )
     for units in _batches(np.flatnonzero(tree.leaf)):
-        place, cell, count = whole.cells(units)
+        position, cell, count = whole.cells(units)
         ends = np.cumsum(count)
         for start in range(0, int(ends[-1]) if ends.size else 0, ROWS):
             person = np.arange(start, min(start + ROWS, int(ends[-1])))
             row = np.searchsorted(ends, person, side="right")
-            yield _people(tree, units, above, place[row], cells, cell[row])
+            yield _people(tree, units, above, position[row], cells, cell[row])
 
 
 def _people(
     tree: Tree,
     units: Integers,
     above: Sequence[tuple[str, str]],
-    place: Integers,
+    position: Integers,
     cells: _CellColumns,
     cell: Integers,
 ) -> Part:
     areas = areas_above(tree, units, [level for level, _ in above])
     return {
-        "unit": (tree.names.take(arrow().array(units)), place),
-        **{column: _named(tree, one, place) for (_, column), one in zip(above, areas, strict=True)},
+        "unit": (tree.names.take(arrow().array(units)), position),
+        **{column: _named(tree, area, position) for (_, column), area in zip(above, areas, strict=True)},
         **cells.of(cell),
     }
 
 
-def _named(tree: Tree, areas: Integers, place: Integers) -> WordCodes:
+def _named(tree: Tree, areas: Integers, position: Integers) -> WordCodes:
     """Return a column of areas; nothing stands where there is none."""
     distinct, of = np.unique(areas, return_inverse=True)
     names: ArrowArray = tree.names.take(arrow().array(distinct, mask=distinct < 0)).fill_null("")
-    return names, of.ravel()[place]
+    return names, of.ravel()[position]
 
 
 def _batches(units: Integers) -> Iterator[Integers]:
@@ -213,27 +213,27 @@ def area_columns(tree: Tree, attributes: Attributes) -> list[tuple[str, str]]:
     >>> area_columns(tree, Attributes({"state": ["a"]}))
     [('Nation', 'Nation'), ('State', 'State area')]
     """
-    found: list[str] = []
+    columns: list[str] = []
     for part in tree.depths:
         for kind in np.unique(tree.kind[part]).tolist():
             parts, mine = tree.levels[kind].split("+"), tree.kind[part] == kind
             inner = bool((~tree.leaf[part][mine]).any())
-            found += [level for level in (parts if inner else parts[:-1]) if level not in found]
+            columns += [level for level in (parts if inner else parts[:-1]) if level not in columns]
     taken = {"unit", MARK, *(name.casefold() for name in attributes.names)}
-    return [(level, f"{level} area" if level.casefold() in taken else level) for level in found]
+    return [(level, f"{level} area" if level.casefold() in taken else level) for level in columns]
 
 
 def areas_above(tree: Tree, units: Integers, levels: Sequence[str]) -> list[Integers]:
     """Return for each level the area that each unit is or lies in, -1 if there is none."""
     has = np.array([[level in run.split("+") for run in tree.levels] for level in levels], dtype=bool)
-    found = [np.full(len(units), -1, dtype=np.int64) for _ in levels]
+    above = [np.full(len(units), -1, dtype=np.int64) for _ in levels]
     here = units.copy()
     while (here >= 0).any():
-        for place, areas in enumerate(found):
-            mine = (here >= 0) & (areas < 0) & has[place][tree.kind[here]]
+        for number, areas in enumerate(above):
+            mine = (here >= 0) & (areas < 0) & has[number][tree.kind[here]]
             areas[mine] = here[mine]
         here = np.where(here >= 0, tree.parent[here], -1)
-    return found
+    return above
 
 
 # -- what every table keeps ----------------------------------------------------------------------------------
@@ -252,8 +252,8 @@ def _held(
         table = block or (piece and piece.table) or attributes.tabulation(query)
         counts = rows.astype(np.float64)
         yield from _limits(tree, list(_sums(attributes, table)), units, counts, counts)
-    for one in bounds:
-        yield from _limits(tree, list(_sums(attributes, one.table)), one.units, one.lower, one.upper)
+    for bound in bounds:
+        yield from _limits(tree, list(_sums(attributes, bound.table)), bound.units, bound.lower, bound.upper)
 
 
 def _limits(
@@ -266,16 +266,16 @@ def _limits(
     for start in range(0, len(chosen), step):
         mine = chosen[start : start + step]
         low, high = least[mine], most[mine]
-        place, cell = np.nonzero((low > 0) | np.isfinite(high))
-        if not place.size:
+        position, cell = np.nonzero((low > 0) | np.isfinite(high))
+        if not position.size:
             continue
-        limit = high[place, cell]
+        limit = high[position, cell]
         none = ~np.isfinite(limit)
         yield {
-            "unit": (tree.names.take(arrow().array(units[mine])), place),
-            "level": (strings(tree.levels), tree.kind[units[mine]][place]),
+            "unit": (tree.names.take(arrow().array(units[mine])), position),
+            "level": (strings(tree.levels), tree.kind[units[mine]][position]),
             "query": (words, cell),
-            "least": low[place, cell].astype(np.int64),
+            "least": low[position, cell].astype(np.int64),
             "most": np.ma.array(np.where(none, 0, limit).astype(np.int64), mask=none),
         }
 

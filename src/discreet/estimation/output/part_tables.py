@@ -169,10 +169,10 @@ class PartStore:
             return
         every = list(cells.values())
         columns = {
-            "table": np.repeat(np.arange(len(every)), [len(one.cell) for one in every]),
-            "unit": np.concatenate([one.places() for one in every]),
-            "cell": np.concatenate([one.cell for one in every]),
-            "count": np.concatenate([one.count for one in every]),
+            "table": np.repeat(np.arange(len(every)), [len(whole_cells.cell) for whole_cells in every]),
+            "unit": np.concatenate([whole_cells.places() for whole_cells in every]),
+            "cell": np.concatenate([whole_cells.cell for whole_cells in every]),
+            "count": np.concatenate([whole_cells.count for whole_cells in every]),
         }
         table = arrow().table(columns).replace_schema_metadata({"made_from": self._mark(number)})
         with whole_file(self._file(number), private=True) as stream:
@@ -188,22 +188,22 @@ class PartStore:
     def _read(self, number: int) -> dict[Key, WholeCells]:
         table = arrow("parquet").read_table(self._file(number))
         of, unit, cell, count = (table.column(name).to_numpy() for name in table.column_names)
-        part, found = self._cut.parts[number], {}
-        for place, key in enumerate(self.crown):
-            first, last = np.searchsorted(of, [place, place + 1])
+        part, tables = self._cut.parts[number], {}
+        for position, key in enumerate(self.crown):
+            first, last = np.searchsorted(of, [position, position + 1])
             start = np.searchsorted(unit[first:last], np.arange(part.size - part.starts[1] + 1))
-            found[key] = WholeCells(start, cell[first:last], count[first:last])
-        return found
+            tables[key] = WholeCells(start, cell[first:last], count[first:last])
+        return tables
 
     def where(self, units: Integers) -> tuple[Integers, Integers]:
         """Return the part of each unit (-1: the crown), and its place among those below the part's roots."""
-        number, place = np.full(len(units), -1), units.copy()
+        number, position = np.full(len(units), -1), units.copy()
         depth = np.searchsorted(self._cut.tree.starts, units, side="right") - 1
         for below, (start, numbers, ahead) in enumerate(self._begin, 1):
             here = np.flatnonzero(depth == self._cut.depth + below)
             at = np.searchsorted(start, units[here], side="right") - 1
-            number[here], place[here] = numbers[at], units[here] - start[at] + ahead[at]
-        return number, place
+            number[here], position[here] = numbers[at], units[here] - start[at] + ahead[at]
+        return number, position
 
 
 @dataclass(frozen=True)
@@ -215,14 +215,14 @@ class StoredCells:
 
     def take(self, units: Integers) -> WholeCells:
         """Return the cells of some units, in any order."""
-        number, place = self.parts.where(units)
-        found, order = [], [np.zeros(0, dtype=np.int64)]
-        for one in np.unique(number).tolist():
-            mine = np.flatnonzero(number == one)
-            cells = self.parts.crown[self.key] if one < 0 else self.parts.part(one)[self.key]
-            found.append(cells.take(place[mine]))
+        number, position = self.parts.where(units)
+        taken, order = [], [np.zeros(0, dtype=np.int64)]
+        for part in np.unique(number).tolist():
+            mine = np.flatnonzero(number == part)
+            cells = self.parts.crown[self.key] if part < 0 else self.parts.part(part)[self.key]
+            taken.append(cells.take(position[mine]))
             order.append(mine)
-        return WholeCells.join(found).take(np.argsort(np.concatenate(order), kind="stable"))
+        return WholeCells.join(taken).take(np.argsort(np.concatenate(order), kind="stable"))
 
 
 # -- runs that go on -----------------------------------------------------------------------------------------
@@ -240,13 +240,13 @@ def fingerprint(
     for some in (attributes, laws, given.blocks, given.pieces):
         digest.update(repr(some).encode())
     arrays = [(query, units, rows) for query, (units, rows) in given.exact.items()]
-    for one in bounds:
-        arrays += [(one.table.name, one.units, one.lower), (one.table.name, one.units, one.upper)]
+    for bound in bounds:
+        arrays += [(bound.table.name, bound.units, bound.lower), (bound.table.name, bound.units, bound.upper)]
     for name, units, rows in arrays:
         digest.update(name.encode() + units.astype("<i8").tobytes() + rows.astype("<f8").tobytes())
     return {
         "version": version("discreet"),
-        "measurements": [dict(one) for one in origins],
+        "measurements": [dict(origin) for origin in origins],
         "known": digest.hexdigest(),
         "cells": CELLS,
     }
@@ -281,9 +281,9 @@ def parts_within(stage: Path | None, kept: Resumable | None) -> Iterator[Path | 
     if kept is not None or stage is None:
         yield None if kept is None else kept.folder
         return
-    place = stage / "parts"
-    place.mkdir()
+    path = stage / "parts"
+    path.mkdir()
     try:
-        yield place
+        yield path
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=True)

@@ -36,9 +36,9 @@ from discreet.estimation.whole.replicates import TableErrors
 from discreet.estimation.whole.tables import WholeTables
 from discreet.faces import Summarised
 
-MOST_CELLS = 2_000_000
+_MOST_CELLS = 2_000_000
 """Numbers of one table; nobody prints more, and a sheet cannot hold more columns."""
-MOST_COLUMNS = 8_000
+_MOST_COLUMNS = 8_000
 AT_ONCE = 4096
 """Streamed areas whose residuals are read together."""
 
@@ -124,17 +124,19 @@ def printed_tables(asked: Estimating) -> PrintedTables:
         check_only_tables(replace(asked, areas=None))
         asked = replace(asked, tables=True, margins="none")
     sources = asked.sources
-    given, found, _ = read_joined(asked, sources, None)
-    if not found.counts:
+    given, joint_estimates, _ = read_joined(asked, sources, None)
+    if not joint_estimates.counts:
         raise InputError("tables to print are of counts, and the values are not: leave --print out")
-    wanted = found.queries(asked.prints)
-    parts = {query: _columns(found, query) for query in wanted}
-    sampling = sampling_errors(asked, sources, found, list(dict.fromkeys(_needed(parts))))
+    wanted = joint_estimates.queries(asked.prints)
+    parts = {query: _columns(joint_estimates, query) for query in wanted}
+    sampling = sampling_errors(asked, sources, joint_estimates, list(dict.fromkeys(_needed(parts))))
     level = interval_level(asked.levels[-1])[1]
-    if asked.tables and len(found.groups) > 1:
+    if asked.tables and len(joint_estimates.groups) > 1:
         raise InputError("whole-number tables add up; estimates of releases that differ do not")
     whole = (
-        found.groups[0].whole_tables(Settling(asked.jobs, progress=asked.progress)) if asked.tables else None
+        joint_estimates.groups[0].whole_tables(Settling(asked.jobs, progress=asked.progress))
+        if asked.tables
+        else None
     )
     redrawing = Redrawing.asked_for(asked, sampled=sampling is not None)
     errors = None
@@ -144,25 +146,25 @@ def printed_tables(asked: Estimating) -> PrintedTables:
                 "replicates are of the areas of the tree: leave them or the areas out; without replicates "
                 "the margins of areas reach as far as the intervals of the estimates"
             )
-        errors = redrawing.errors(found.groups[0], whole, list(dict.fromkeys(_needed(parts))))
-    places = _Places.of(asked, found)
+        errors = redrawing.errors(joint_estimates.groups[0], whole, list(dict.fromkeys(_needed(parts))))
+    places = _Places.of(asked, joint_estimates)
     if whole is not None and not places.are_unions:
         raise InputError("whole-number tables cannot be made of areas with weights: leave one out")
     tables = []
     for query in wanted:
         factors, columns, own = parts[query]
-        if len(columns) > MOST_COLUMNS or len(columns) * len(places.rows) > MOST_CELLS:
+        if len(columns) > _MOST_COLUMNS or len(columns) * len(places.rows) > _MOST_CELLS:
             raise InputError(
                 f"query {query!r} has {len(columns)} columns in {len(places.rows)} areas, too many to print; "
                 "name coarser tables, fewer areas (--areas) or higher levels (--down-to)"
             )
         values, widths = np.empty((2, len(places.rows), len(columns)))
         for part in dict.fromkeys(own):
-            at = [place for place, name in enumerate(own) if name == part]
-            one = _Numbers(found, part, level, sampling, whole, errors).of(places)
-            order = _order(found, part, factors, [columns[place] for place in at])
-            values[:, at], widths[:, at] = one[0][:, order], one[1][:, order]
-        step, variable = found.adds_up(query)
+            at = [number for number, name in enumerate(own) if name == part]
+            numbers = _Numbers(joint_estimates, part, level, sampling, whole, errors).of(places)
+            order = _order(joint_estimates, part, factors, [columns[number] for number in at])
+            values[:, at], widths[:, at] = numbers[0][:, order], numbers[1][:, order]
+        step, variable = joint_estimates.adds_up(query)
         added = "" if variable is None else variable.name
         tables.append(
             PrintedTable(query, factors, columns, places.rows, values, widths, added, step.denominator > 1)
@@ -172,28 +174,30 @@ def printed_tables(asked: Estimating) -> PrintedTables:
         tuple(tables),
         level,
         asked.margins,
-        tuple(_stated(found)),
-        kind_of_error(found, sampling),
-        found.scope(release_names(sources), wanted, None if asked.areas is not None else places.units),
-        _fit(found, len(places.units) == found.tree.size),
+        tuple(_stated(joint_estimates)),
+        kind_of_error(joint_estimates, sampling),
+        joint_estimates.scope(
+            release_names(sources), wanted, None if asked.areas is not None else places.units
+        ),
+        _fit(joint_estimates, len(places.units) == joint_estimates.tree.size),
         asked.tables,
-        len(found.groups) == 1,
-        any(one.marked for one in given),
+        len(joint_estimates.groups) == 1,
+        any(published.marked for published in given),
         len(given) > 1,
-        found.as_given,
-        all(group.attributes is not None for group in found.groups),
+        joint_estimates.as_given,
+        all(group.attributes is not None for group in joint_estimates.groups),
         0 if errors is None else errors.replicates,
     )
 
 
-def _fit(found: JointEstimates, every: bool) -> Fit:
+def _fit(joint_estimates: JointEstimates, every: bool) -> Fit:
     """Judge the residuals; those of streamed areas only if `every` area is printed."""
-    residuals = found.residuals()
-    for group, one in zip(found.groups, residuals, strict=True):
+    residuals = joint_estimates.residuals()
+    for group, residual in zip(joint_estimates.groups, residuals, strict=True):
         rest = np.arange(group.estimates.cut, group.estimates.tree.size) if every else np.zeros(0, np.int64)
         for start in range(0, len(rest), AT_ONCE):
-            group.estimates.at(rest[start : start + AT_ONCE], one)
-    return found_fit([(found, residuals)])
+            group.estimates.at(rest[start : start + AT_ONCE], residual)
+    return found_fit([(joint_estimates, residuals)])
 
 
 def _check(asked: Estimating) -> None:
@@ -225,11 +229,11 @@ Parts = tuple[tuple[str, ...], tuple[tuple[str | None, ...], ...], list[str]]
 """Names of factors, columns, and the query that each column is of."""
 
 
-def _columns(found: JointEstimates, query: str) -> Parts:
+def _columns(joint_estimates: JointEstimates, query: str) -> Parts:
     """Return the columns of a query with its totals: each factor's values, then all of them together."""
-    attributes = found.groups[0].attributes
-    if attributes is None or len(found.groups) > 1:
-        cells = found.names(query).to_pylist()
+    attributes = joint_estimates.groups[0].attributes
+    if attributes is None or len(joint_estimates.groups) > 1:
+        cells = joint_estimates.names(query).to_pylist()
         return (name_of_query(query),), tuple((cell,) for cell in cells), [query] * len(cells)
     table = attributes.tabulation(query, sums=True)
     if not table.factors:
@@ -241,7 +245,7 @@ def _columns(found: JointEstimates, query: str) -> Parts:
     if len(parts) != len(table.factors):  # "detailed": all attributes
         parts = list(attributes.names)
     # a sum in brackets is one value: nothing to add up
-    labels = [[*one.labels, *([None] if len(one.labels) > 1 else [])] for one in table.factors]
+    labels = [[*factor.labels, *([None] if len(factor.labels) > 1 else [])] for factor in table.factors]
     columns = tuple(product(*labels))
     own = []
     for column in columns:
@@ -258,10 +262,13 @@ def _needed(parts: Mapping[str, Parts]) -> Iterator[str]:
 
 
 def _order(
-    found: JointEstimates, query: str, factors: Sequence[str], columns: Sequence[tuple[str | None, ...]]
+    joint_estimates: JointEstimates,
+    query: str,
+    factors: Sequence[str],
+    columns: Sequence[tuple[str | None, ...]],
 ) -> list[int]:
     """Return which cell of a query each column is."""
-    names = found.names(query).to_pylist()
+    names = joint_estimates.names(query).to_pylist()
     if len(names) == 1:
         return [0] * len(columns)
     if len(factors) == 1:
@@ -281,15 +288,15 @@ class _Places:
     def are_unions(self) -> bool:
         """Whether no area is a sum with weights."""
         parts = [part for area in self.unions.values() for part in area if part is not None]
-        return all(np.all(one.factors == 1) for one, _ in parts if isinstance(one, Union))
+        return all(np.all(part.factors == 1) for part, _ in parts if isinstance(part, Union))
 
     @classmethod
-    def of(cls, asked: Estimating, found: JointEstimates) -> _Places:
+    def of(cls, asked: Estimating, joint_estimates: JointEstimates) -> _Places:
         if asked.areas is not None:
-            unions = read_areas(asked.areas, found)
+            unions = read_areas(asked.areas, joint_estimates)
             return cls(tuple(PrintedRow(name, "") for name in unions), np.zeros(0, np.int64), unions)
-        tree = found.tree
-        order, depth = _in_turn(tree, found.units_down_to(asked.down_to))
+        tree = joint_estimates.tree
+        order, depth = _in_turn(tree, joint_estimates.units_down_to(asked.down_to))
         names, levels = tree.names.to_pylist(), tree.levels
         rows = tuple(
             PrintedRow(names[unit], levels[tree.kind[unit]], deep)
@@ -345,10 +352,10 @@ class _Numbers:
         return np.where((rows < 0).any(axis=0), -1, rows.sum(axis=0))[None]
 
     def _at(
-        self, place: Found, many: int, table: Integers | None, units: Integers | None = None
+        self, position: Found, many: int, table: Integers | None, units: Integers | None = None
     ) -> tuple[Floats, Floats]:
         step = float(self.found.step(self.query))
-        estimate, deviation, width = self._estimated(place, many)
+        estimate, deviation, width = self._estimated(position, many)
         if table is None:
             shown = np.rint(step * estimate)
             # rounded to the safe side: the count is within the margin of what is printed
@@ -372,27 +379,33 @@ class _Numbers:
             margin = np.maximum(np.abs(step * upper - shown), np.abs(shown - step * lower))
         return shown + 0.0, np.ceil(margin - 1e-7) + 0.0
 
-    def _estimated(self, place: Found, many: int) -> tuple[Floats, Floats, Floats]:
+    def _estimated(self, position: Found, many: int) -> tuple[Floats, Floats, Floats]:
         """Return the estimates, their standard deviations and half-widths."""
-        found, query, level = self.found, self.query, self.level
+        joint_estimates, query, level = self.found, self.query, self.level
         if self.sampling is not None:
-            noise = found.moments(place, query, place, query)
-            both = self.sampling.pair(place, query, place, query).added(noise, level)
+            noise = joint_estimates.moments(position, query, position, query)
+            both = self.sampling.pair(position, query, position, query).added(noise, level)
             return noise.a, np.sqrt(both.var_a), both.widths(np.zeros_like(noise.a), level)
-        if any(one is not None and hasattr(one[0], "x") for one in place):
-            values, sizes, widths = found.numbers(place, many, query, [("", level)])  # type: ignore[arg-type]
+        if any(estimates is not None and hasattr(estimates[0], "x") for estimates in position):
+            values, sizes, widths = joint_estimates.numbers(position, many, query, [("", level)])  # type: ignore[arg-type]
             return values, sizes, widths[0]
-        noise = found.moments(place, query, place, query)
-        return noise.a, np.sqrt(noise.var_a), found.area_widths([place], query, noise.var_a, level)
+        noise = joint_estimates.moments(position, query, position, query)
+        return (
+            noise.a,
+            np.sqrt(noise.var_a),
+            joint_estimates.area_widths([position], query, noise.var_a, level),
+        )
 
 
-def _stated(found: JointEstimates) -> Iterator[StatedNoise]:
+def _stated(joint_estimates: JointEstimates) -> Iterator[StatedNoise]:
     """Yield the laws of the noise, each once."""
     seen = set()
-    for group in found.groups:
+    for group in joint_estimates.groups:
         given = group.estimates.given
         for query, law in {pair for source in given.sources for laws in source.laws for pair in laws.items()}:
             step, variable = group.adds_up(given.query_of(query))
             size = law.true_variance() * float(step) ** 2
             seen.add(StatedNoise("" if variable is None else variable.name, law.FAMILY, size))
-    yield from sorted(seen, key=lambda one: (one.adds_up, one.family, one.variance))
+    yield from sorted(
+        seen, key=lambda stated_noise: (stated_noise.adds_up, stated_noise.family, stated_noise.variance)
+    )

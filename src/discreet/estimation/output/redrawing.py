@@ -23,7 +23,7 @@ from discreet.numbers import brief
 from discreet.rehearsal import rehearsal_entropy
 from discreet.tables import Numbers
 
-SEED = 0
+_SEED = 0
 """The seed if none is given: noise drawn anew around a published table protects nobody, and the same
 measurements then give the same manifest."""
 
@@ -37,12 +37,12 @@ class Redrawing:
 
     replicates: int | None = None
     intervals: bool = False
-    seed: int = SEED
+    seed: int = _SEED
 
     @classmethod
     def asked_for(cls, asked: Estimating, *, sampled: bool) -> Redrawing | None:
         """Return what is asked for; nothing without tables."""
-        seed = SEED if asked.seed is None else asked.seed
+        seed = _SEED if asked.seed is None else asked.seed
         many = asked.replicates
         if many is None:
             return cls(seed=seed) if asked.tables else None
@@ -63,7 +63,7 @@ class Redrawing:
         """Make the tables again, and return their errors."""
 
         def make(again: Estimates, units: Integers) -> WholeTables:
-            return WholeTables(again, bounds=[one.within(units) for one in group.bounds])
+            return WholeTables(again, bounds=[bound.within(units) for bound in group.bounds])
 
         source = rehearsal_entropy(self.seed)
         return table_errors(group.estimates, whole, make, queries, replicates=self.replicates, source=source)
@@ -86,14 +86,14 @@ class Redrawing:
 
     def meanings(self, chances: Chances) -> dict[str, str]:
         """Say what the columns of these intervals are."""
-        found = {}
+        meanings = {}
         for name, level in chances:
-            found[f"table_lower{name}"] = (
+            meanings[f"table_lower{name}"] = (
                 f"lower end of the {brief(100 * level)} % interval (noise only) of the count that table "
                 "stands for; it contains table"
             )
-            found[f"table_upper{name}"] = "upper end"
-        return found
+            meanings[f"table_upper{name}"] = "upper end"
+        return meanings
 
     def record(self, errors: TableErrors) -> Mapping[str, object]:
         """Return what the manifest says of the errors."""
@@ -103,5 +103,5 @@ class Redrawing:
             "units": errors.units,
             "all_units": errors.all_units,
             "truth": "the whole table, with noise drawn anew; cells held exact are left out",
-            "errors": [asdict(one) for one in errors.errors],
+            "errors": [asdict(error) for error in errors.errors],
         }

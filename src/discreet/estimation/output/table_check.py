@@ -31,7 +31,7 @@ from discreet.files import FilePath
 from discreet.ledger.manifests import read_manifest
 from discreet.tables import Kind, Numbers, Problem, Problems, find_columns, open_table, words_of
 
-MOST_SHOWN = 5
+_MOST_SHOWN = 5
 """Numbers of one kind that are shown."""
 
 
@@ -147,7 +147,7 @@ def _queries(told: Mapping[str, object]) -> list[str]:
     listed, noise = told.get("queries"), told.get("noise")
     if not isinstance(listed, list):
         rows = noise if isinstance(noise, list) else []
-        listed = [one.get("query") for one in rows if isinstance(one, dict)]
+        listed = [row.get("query") for row in rows if isinstance(row, dict)]
     return [text for text in listed if isinstance(text, str)]
 
 
@@ -207,8 +207,8 @@ class _Counts:
         """Return the counts at some keys."""
         if not self.keys.size:
             return np.zeros(len(keys), dtype=np.int64)
-        place = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
-        return np.where(self.keys[place] == keys, self.counts[place], 0)
+        position = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        return np.where(self.keys[position] == keys, self.counts[position], 0)
 
 
 @dataclass
@@ -252,8 +252,8 @@ class _Checker:
         about = find_output(folder, "attributes", ["toml"]) or find_output(folder, "release", ["toml"])
         gone = [
             name
-            for name, found in (("units", units), ("attributes.toml", about), ("manifest.json", told))
-            if found is None
+            for name, path in (("units", units), ("attributes.toml", about), ("manifest.json", told))
+            if path is None
         ]
         if units is None or about is None or told is None:
             raise InputError(f"{folder} lacks {' and '.join(gone)}, or it cannot be read")
@@ -296,7 +296,8 @@ class _Checker:
             not_checked=tuple(self.others),
             held=self.held,
             differences=tuple(
-                Difference(one.what, one.file, one.count, tuple(one.first)) for one in self.found.values()
+                Difference(difference.what, difference.file, difference.count, tuple(difference.first))
+                for difference in self.found.values()
             ),
             problems=self.problems.found,
             not_private="NOT-PRIVATE" in source.name,
@@ -320,28 +321,28 @@ class _Checker:
         kinds |= {columns[name]: kind for name, kind in numbers.items()}
         start = 0
         for batch in opened.batches(kinds, problems):
-            found = {name: batch.column(columns[name]) for name in (*texts, *numbers)}
-            found |= {name: arrow().chunked_array([found[name]]) for name in texts}
-            yield start, problems, found
+            columns_read = {name: batch.column(columns[name]) for name in (*texts, *numbers)}
+            columns_read |= {name: arrow().chunked_array([columns_read[name]]) for name in texts}
+            yield start, problems, columns_read
             start += batch.num_rows
 
     def _places(self, column: ArrowTable, names: ArrowTable) -> Integers:
         """Return the place of each text of a column among names, or among names for spreadsheets."""
         words, pc = words_of(column), arrow("compute")
-        place = pc.index_in(words.values, value_set=names).fill_null(-1).to_numpy()
-        if (place < 0).any():
+        index = pc.index_in(words.values, value_set=names).fill_null(-1).to_numpy()
+        if (index < 0).any():
             other = pc.index_in(words.values, value_set=inert(names)).fill_null(-1).to_numpy()
-            place = np.where(place < 0, other, place)
-        return np.append(place, -1)[words.codes].astype(np.int64)
+            index = np.where(index < 0, other, index)
+        return np.append(index, -1)[words.codes].astype(np.int64)
 
     def _cells(self, columns: Mapping[str, ArrowTable], problems: Problems, start: int) -> Integers:
         """Return the detailed cell of each row, or -1."""
         rows = len(columns["unit"])
         cell, good = np.zeros(rows, dtype=np.int64), np.ones(rows, dtype=bool)
         for name, values in self.attributes.values:
-            place = self._places(columns[name], strings(list(values)))
-            problems.rows(place < 0, f"a value that attribute {name!r} does not have", name, start=start)
-            cell, good = cell * len(values) + np.maximum(place, 0), good & (place >= 0)
+            position = self._places(columns[name], strings(list(values)))
+            problems.rows(position < 0, f"a value that attribute {name!r} does not have", name, start=start)
+            cell, good = cell * len(values) + np.maximum(position, 0), good & (position >= 0)
         return np.where(good, cell, -1)
 
     @cached_property
@@ -359,8 +360,8 @@ class _Checker:
         wanted = np.where(level < 0, -1, self._places(columns["unit"], names) * many + level)
         keys = name_of * many + self.tree.kind
         order = np.argsort(keys, kind="stable")
-        place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(order) - 1)]
-        unit: Integers = np.where((wanted >= 0) & (keys[place] == wanted), place, -1)
+        position = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(order) - 1)]
+        unit: Integers = np.where((wanted >= 0) & (keys[position] == wanted), position, -1)
         problems.rows(unit < 0, "an area that is not among the areas of its level", "unit", start=start)
         return unit
 
@@ -418,25 +419,25 @@ class _Checker:
         wrong: NDArray[np.bool_],
         unit: Integers,
         names: Sequence[tuple[str, str]],
-        found: Numbers,
+        counts: Numbers,
         counted: Numbers,
     ) -> None:
         """Note numbers that are wrong; `names` has query and cell of those, in order."""
         if not names:
             return
-        one = self.found.setdefault((what, file.name), _Differences(what, file.name))
-        one.count += int(np.count_nonzero(wrong))
+        difference = self.found.setdefault((what, file.name), _Differences(what, file.name))
+        difference.count += int(np.count_nonzero(wrong))
         for row, (query, cell) in zip(np.flatnonzero(wrong).tolist(), names, strict=False):
-            if len(one.first) == MOST_SHOWN:
+            if len(difference.first) == _MOST_SHOWN:
                 break
-            place, number = int(unit[row]), float(found[row])
-            one.first.append(
+            position, number = int(unit[row]), float(counts[row])
+            difference.first.append(
                 WrongNumber(
-                    self.tree.names[place].as_py(),
-                    self.tree.levels[self.tree.kind[place]],
+                    self.tree.names[position].as_py(),
+                    self.tree.levels[self.tree.kind[position]],
                     query,
                     cell,
-                    None if np.isnan(number) else int(found[row]),
+                    None if np.isnan(number) else int(counts[row]),
                     int(counted[row]),
                 )
             )
@@ -444,9 +445,9 @@ class _Checker:
     def _detailed(self, cells: Integers) -> list[tuple[str, str]]:
         """Name detailed cells."""
         names = []
-        for places in zip(*np.unravel_index(cells[:MOST_SHOWN], self.attributes.sizes), strict=True):
+        for places in zip(*np.unravel_index(cells[:_MOST_SHOWN], self.attributes.sizes), strict=True):
             pairs = zip(self.attributes.values, places, strict=True)
-            names.append(("detailed", " * ".join(values[place] for (_, values), place in pairs)))
+            names.append(("detailed", " * ".join(values[pair] for (_, values), pair in pairs)))
         return names
 
     def _compare_histogram(self, file: Path, counted: _Counts) -> None:
@@ -460,11 +461,11 @@ class _Checker:
             if any((counts == 0).any() for _, counts in parts):
                 self._say(file, "a count is zero: such cells are left out")
         keys = np.union1d(stated.keys, counted.keys)
-        found, expected = stated.at(keys), counted.at(keys)
+        given, expected = stated.at(keys), counted.at(keys)
         self.compared += len(keys)
-        wrong = found != expected
+        wrong = given != expected
         unit, cell = np.divmod(keys, counted.cells)
-        self._differ("histogram", file, wrong, unit, self._detailed(cell[wrong]), found, expected)
+        self._differ("histogram", file, wrong, unit, self._detailed(cell[wrong]), given, expected)
 
     def _say(self, file: Path, text: str, many: int = 1) -> None:
         self.problems.of(file.name, first_line=1).many(text, lines=(), total=many)
@@ -502,10 +503,10 @@ class _Checker:
                     text = "a query that the manifest does not name"
                     problems.rows(words.codes == code, text, "query", start=start)
                     continue
-                one = self._query(query)
-                if one is None:
+                known = self._query(query)
+                if known is None:
                     continue
-                table, labels = one.table, one.labels
+                table, labels = known.table, known.labels
                 rows = np.flatnonzero((words.codes == code) & (unit >= 0))
                 cell = self._places(columns["cell"].take(arrow().array(rows)), labels)
                 bad = np.zeros(len(unit), dtype=bool)
@@ -516,9 +517,9 @@ class _Checker:
                     continue
                 mine, number = unit[rows], numbers[rows]
                 keys = mine * table.cells + cell
-                expected = counted.tabulated(one, mine).at(keys)
+                expected = counted.tabulated(known, mine).at(keys)
                 wrong = number != expected
-                named = [(query, labels[int(one)].as_py()) for one in cell[wrong][:MOST_SHOWN]]
+                named = [(query, labels[int(index)].as_py()) for index in cell[wrong][:_MOST_SHOWN]]
                 self._differ(what, file, wrong, mine, named, number, expected)
                 self.compared += len(rows)
                 self.held += 0 if complete else len(rows)
@@ -542,17 +543,17 @@ class _Checker:
             unit, words = self._units(columns, problems, start), words_of(columns["query"])
             least, most = (columns[name].to_numpy(zero_copy_only=False).astype(np.float64) for name in limits)
             for code, query in enumerate(words.values.to_pylist()):
-                one = self._query(query)
+                table = self._query(query)
                 rows = np.flatnonzero((words.codes == code) & (unit >= 0))
-                if one is None or not rows.size:
+                if table is None or not rows.size:
                     continue
                 mine = unit[rows]
-                number = counted.tabulated(one, mine).at(mine * one.table.cells)
+                number = counted.tabulated(table, mine).at(mine * table.table.cells)
                 for what, limit, wrong in (
                     ("too few", least[rows], number < least[rows]),
                     ("too many", most[rows], number > most[rows]),
                 ):
-                    named = [(query, "all")] * min(int(np.count_nonzero(wrong)), MOST_SHOWN)
+                    named = [(query, "all")] * min(int(np.count_nonzero(wrong)), _MOST_SHOWN)
                     self._differ(what, file, wrong, mine, named, number, limit)
                 self.compared += len(rows)
                 self.held += len(rows)

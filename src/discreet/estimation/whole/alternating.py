@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from discreet.areas.tree import Floats, Integers
 from discreet.estimation.whole.family import Family, Polytope
 
-RELAXATION = 1.6
-ADAPT = 40
+_RELAXATION = 1.6
+_ADAPT = 40
 """Steps between two changes of the penalty."""
-SINGULAR = 1e-11
+_SINGULAR = 1e-11
 """Eigenvalues below this fraction of the largest, or of the penalty, are taken for zero."""
-ROUNDED = 3e-15
+_ROUNDED = 3e-15
 """A sum is met if it is missed by this fraction of what was added up."""
 
 
@@ -44,7 +44,7 @@ class Shape:
     regular: NDArray[np.bool_] = field(init=False)
 
     def __post_init__(self) -> None:
-        self.regular = self.value > SINGULAR * max(float(self.value.max(initial=0.0)), 1.0)
+        self.regular = self.value > _SINGULAR * max(float(self.value.max(initial=0.0)), 1.0)
 
     def quadratic(self, residual: Floats, width: Floats) -> float:
         """Return an upper bound of residual'd - d'Jd/2 over all d within `width` that keep the exact sums."""
@@ -170,18 +170,18 @@ class Alternation:
                 else:
                     x[shape.who] = (rhs @ shape.basis / (shape.value + rho)) @ shape.basis.T
             before = self.v
-            relaxed = RELAXATION * x + (1.0 - RELAXATION) * before
+            relaxed = _RELAXATION * x + (1.0 - _RELAXATION) * before
             wish = relaxed + self.dual
             self.v, self.shift = nearest_columns(
                 wish, self.metric, self.low, self.high, self.parent, self.shift
             )
             self.dual = wish - self.v
             if some_rows:
-                wanted = RELAXATION * (x @ rows.T) + (1.0 - RELAXATION) * self.z + self.row_dual
+                wanted = _RELAXATION * (x @ rows.T) + (1.0 - _RELAXATION) * self.z + self.row_dual
                 self.z = np.clip(wanted, self.least, self.most)
                 self.row_dual = wanted - self.z
             self.steps += 1
-            if self.steps % ADAPT == 0:
+            if self.steps % _ADAPT == 0:
                 self._adapt(x, before)
         multiplier = -self.rho * self.strength * self.row_dual
         for shape in self.shapes:
@@ -203,7 +203,7 @@ class Alternation:
         factor = float(np.clip(np.sqrt(apart / moved), 0.1, 10.0))
         if factor > 2.0 or factor < 0.5:
             # changes become smaller with time: convergence is proved for a penalty that settles
-            factor **= 1.0 / (1.0 + self.steps / (25.0 * ADAPT))
+            factor **= 1.0 / (1.0 + self.steps / (25.0 * _ADAPT))
             self.rho *= factor
             self.dual /= factor
             self.row_dual /= factor
@@ -216,8 +216,8 @@ def _metric(family: Family) -> Floats:
     largest = diagonal.max(axis=1, initial=0.0)
     typical = float(np.median(largest[largest > 0])) if np.any(largest > 0) else 1.0
     floor = np.maximum(1e-4 * largest, 1e-9 * typical)
-    found: Floats = np.maximum(diagonal, floor[:, None])
-    return found
+    metric: Floats = np.maximum(diagonal, floor[:, None])
+    return metric
 
 
 def _diagonal(J: Floats, penalty: Floats, exact: Floats) -> tuple[Floats, Floats, Floats]:
@@ -270,11 +270,11 @@ def nearest_columns(
     for _ in range(200):
         step = shift * slope
         moved = wish + step
-        found = np.clip(moved, low, high)
+        nearest = np.clip(moved, low, high)
         free = (moved > low) & (moved < high)
-        miss = total - found.sum(axis=0)
-        digits = np.abs(found) + free * (np.abs(wish) + np.abs(step))
-        away = np.abs(miss) > ROUNDED * digits.sum(axis=0)
+        miss = total - nearest.sum(axis=0)
+        digits = np.abs(nearest) + free * (np.abs(wish) + np.abs(step))
+        away = np.abs(miss) > _ROUNDED * digits.sum(axis=0)
         if not away.any():
             break
         left, right = np.where(miss > 0, shift, left), np.where(miss < 0, shift, right)
@@ -285,4 +285,4 @@ def nearest_columns(
         if np.array_equal(better, shift):
             break
         shift = better
-    return found, shift
+    return nearest, shift

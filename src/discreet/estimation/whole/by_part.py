@@ -57,13 +57,13 @@ class PartGiven:
 
     def summaries(self) -> bytes:
         """Summarise the subtree of each root that has children, for the crown (`summary_columns`)."""
-        found: dict[str, SubtreeSummary] = {}
+        summaries: dict[str, SubtreeSummary] = {}
         tangled = False
-        for place, (_, descent) in enumerate(self.descents()):
+        for number, (_, descent) in enumerate(self.descents()):
             roots = np.flatnonzero((descent.tree.parent < 0) & ~descent.tree.leaf)
             tangled |= bool(descent.limited.is_tangled[roots].any())
-            found |= {f"{place} {self.units[root]}": descent.summary(root) for root in roots.tolist()}
-        return summary_bytes(found, TANGLED if tangled else "")
+            summaries |= {f"{number} {self.units[root]}": descent.summary(root) for root in roots.tolist()}
+        return summary_bytes(summaries, TANGLED if tangled else "")
 
 
 TANGLED = "tangled"
@@ -79,7 +79,7 @@ class PartWork(PartGiven):
 
     def settled(self) -> dict[Key, WholeCells]:
         """Return the whole cells of the units below the roots, in order."""
-        found = {}
+        settled = {}
         for key, descent in self.descents():
             roots = self.roots[key]
             units, parts = [], []
@@ -88,8 +88,8 @@ class PartWork(PartGiven):
                     units.append(family)
                     parts.append(cells)
             every = WholeCells.join(parts)
-            found[key] = every.take(np.argsort(np.concatenate(units), kind="stable"))
-        return found
+            settled[key] = every.take(np.argsort(np.concatenate(units), kind="stable"))
+        return settled
 
 
 def descent_of(
@@ -106,12 +106,12 @@ def descent_of(
     return Descent(estimates, bounds=bounds, variable=key, positions=units, lost=lost, summaries=summaries)
 
 
-def crown_cells(descent: Descent, cut: TreeCut) -> WholeCells:
+def _crown_cells(descent: Descent, cut: TreeCut) -> WholeCells:
     """Return the whole cells of all units of the crown."""
     top = descent.top()
     units, parts = [np.flatnonzero(descent.tree.parent < 0)], [top]
-    for place, unit in enumerate(units[0].tolist()):
-        for family, cells in descent.below(unit, top.row(place), depths=cut.depth):
+    for number, unit in enumerate(units[0].tolist()):
+        for family, cells in descent.below(unit, top.row(number), depths=cut.depth):
             units.append(family)
             parts.append(cells)
     return WholeCells.join(parts).take(np.argsort(np.concatenate(units), kind="stable"))
@@ -133,7 +133,7 @@ class CutMeasurements:
         return PartGiven(
             self.attributes,
             part_of(self.given, part),
-            tuple(one.part(part) for one in self.bounds),
+            tuple(bound.part(part) for bound in self.bounds),
             part.units,
             {key: lost[part.units] for key, lost in self.lost.items()},
         )
@@ -147,18 +147,18 @@ class CutMeasurements:
         which only estimates of all limited units can settle."""
         top = self.cut.crown
         estimates = Estimates(self.attributes, part_of(self.given, top), held=True)
-        bounds, found = [one.part(top) for one in self.bounds], {}
-        for place, (key, lost) in enumerate(self.lost.items()):
+        bounds, crown = [bound.part(top) for bound in self.bounds], {}
+        for number, (key, lost) in enumerate(self.lost.items()):
             own = {}
-            for name, one in summaries.items():
+            for name, summary in summaries.items():
                 of, unit = name.split()
-                if int(of) == place:
-                    own[int(unit)] = one
+                if int(of) == number:
+                    own[int(unit)] = summary
             descent = descent_of(estimates, key, bounds, None, lost[: top.size], own)
             if descent.limited.is_tangled.any():
                 return None
-            found[key] = crown_cells(descent, self.cut)
-        return found
+            crown[key] = _crown_cells(descent, self.cut)
+        return crown
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class Partwise(CutMeasurements):
             tuple(bounds),
             cut,
             {key: descent.lost for key, descent in descents.items()},
-            {key: crown_cells(descent, cut) for key, descent in descents.items()},
+            {key: _crown_cells(descent, cut) for key, descent in descents.items()},
         )
 
     def work(self, number: int) -> PartWork:
@@ -190,7 +190,7 @@ class Partwise(CutMeasurements):
 
     def __call__(self, number: slice) -> dict[str, Numbers]:
         """Return the cells of the part with this number, as columns: a cluster calls this."""
-        return cell_columns(self.work(number.start).settled())
+        return _cell_columns(self.work(number.start).settled())
 
 
 def summary_columns(part: PartGiven) -> dict[str, Numbers]:
@@ -206,31 +206,33 @@ def summaries_of_columns(columns: Mapping[str, Numbers]) -> tuple[dict[str, Subt
 
 def settled_columns(work: PartWork) -> dict[str, Numbers]:
     """Settle a part, and return its cells as columns: what processes on this machine call."""
-    return cell_columns(work.settled())
+    return _cell_columns(work.settled())
 
 
-def cell_columns(cells: Mapping[Key, WholeCells]) -> dict[str, Numbers]:
+def _cell_columns(cells: Mapping[Key, WholeCells]) -> dict[str, Numbers]:
     """Return cells as columns.
 
-    >>> columns = cell_columns({0: WholeCells.of(np.array([[0, 4], [2, 0]]))})
+    >>> columns = _cell_columns({0: WholeCells.of(np.array([[0, 4], [2, 0]]))})
     >>> {name: column.tolist() for name, column in columns.items()}
     {'0 start': [0, 1, 2], '0 cell': [1, 0], '0 count': [4, 2]}
     """
     return {
-        f"{place} {name}": getattr(one, name)
-        for place, one in enumerate(cells.values())
+        f"{number} {name}": getattr(cell, name)
+        for number, cell in enumerate(cells.values())
         for name in ("start", "cell", "count")
     }
 
 
 def cells_of_columns(columns: Mapping[str, Numbers], keys: Sequence[Key]) -> dict[Key, WholeCells]:
-    """Return the cells that `cell_columns` made columns of.
+    """Return the cells that `_cell_columns` made columns of.
 
     >>> cells = WholeCells.of(np.array([[0, 4], [2, 0]]))
-    >>> cells_of_columns(cell_columns({"age": cells}), ["age"])["age"].count.tolist()
+    >>> cells_of_columns(_cell_columns({"age": cells}), ["age"])["age"].count.tolist()
     [4, 2]
     """
     return {
-        key: WholeCells(*(columns[f"{place} {name}"].astype(np.int64) for name in ("start", "cell", "count")))
-        for place, key in enumerate(keys)
+        key: WholeCells(
+            *(columns[f"{number} {name}"].astype(np.int64) for name in ("start", "cell", "count"))
+        )
+        for number, key in enumerate(keys)
     }

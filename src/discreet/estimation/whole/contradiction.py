@@ -12,7 +12,7 @@ from discreet.areas.tree import Floats, Integers
 from discreet.errors import InputError
 from discreet.estimation.whole.family import Family, endless
 
-TINY = 1e-7
+_TINY = 1e-7
 
 
 class ContradictionError(InputError):
@@ -24,7 +24,9 @@ class ContradictionError(InputError):
 
     def __init__(self, constraints: Sequence[str]) -> None:
         self.constraints = tuple(constraints)
-        lines = "".join(f"\n  {number}. {one}" for number, one in enumerate(self.constraints, 1))
+        lines = "".join(
+            f"\n  {number}. {constraint}" for number, constraint in enumerate(self.constraints, 1)
+        )
         super().__init__(
             f"{len(self.constraints)} constraints contradict each other; drop or correct one:{lines}"
         )
@@ -71,12 +73,12 @@ def conflicting(family: Family) -> tuple[str, ...]:
     weight = _certificate(rows)
     if weight is None:
         return ()
-    suspects = [int(row) for row in np.flatnonzero(np.abs(weight) > TINY)]
+    suspects = [int(row) for row in np.flatnonzero(np.abs(weight) > _TINY)]
     # a lower and an upper bound that exclude each other have no weight if both are slack elsewhere
     if _feasible(rows, suspects):
         suspects = list(range(len(rows.names)))
     for row in list(suspects):
-        rest = [one for one in suspects if one != row]
+        rest = [suspect for suspect in suspects if suspect != row]
         if not _feasible(rows, rest):
             suspects = rest
     return tuple(rows.names[row] for row in suspects)
@@ -118,10 +120,10 @@ def cut(family: Family) -> ParentBound | None:
             for direction in (1.0, -1.0):
                 cost = np.zeros((family.children, family.cells))
                 cost[:, cells] = -direction
-                found = scipy.optimize.linprog(cost.ravel(), *_halves(inner), method="highs")
-                if found.status != 0:
+                solved = scipy.optimize.linprog(cost.ravel(), *_halves(inner), method="highs")
+                if solved.status != 0:
                     continue
-                bound, held = round(direction * -found.fun), int(family.parent[cells].sum())
+                bound, held = round(direction * -solved.fun), int(family.parent[cells].sum())
                 if direction > 0 and held > bound:
                     return ParentBound(cells, None, bound)
                 if direction < 0 and held < bound:
@@ -132,7 +134,7 @@ def cut(family: Family) -> ParentBound | None:
 def _constraints(family: Family) -> _Constraints:
     """List everything a family keeps, except that cells are at least 0."""
     children, cells = family.children, family.cells
-    place = np.arange(children * cells).reshape(children, cells)
+    position = np.arange(children * cells).reshape(children, cells)
     members: list[Integers] = []
     least: list[float] = []
     most: list[float] = []
@@ -148,7 +150,13 @@ def _constraints(family: Family) -> _Constraints:
 
     if family.parent is not None:
         for cell, count in enumerate(family.parent.tolist()):
-            add(f"cell {family.cell_name(cell)} of the parent is {count}", place[:, cell], count, count, cell)
+            add(
+                f"cell {family.cell_name(cell)} of the parent is {count}",
+                position[:, cell],
+                count,
+                count,
+                cell,
+            )
     for limits in family.limits:
         upper = endless(limits.upper)
         many = limits.lower.shape[1]
@@ -158,7 +166,7 @@ def _constraints(family: Family) -> _Constraints:
                 part = repr(limits.groups[group]) if len(limits.groups) else f"group {group}"
                 what = limits.name if many == 1 else f"{limits.name}, {part},"
                 low, high = int(limits.lower[row, group]), upper[row, group]
-                who = place[child, groups[group]]
+                who = position[child, groups[group]]
                 of = f"{what} of {family.name(child)!r}"
                 if low == high:
                     add(f"{of} held at {low}", who, low, high)
@@ -171,16 +179,16 @@ def _constraints(family: Family) -> _Constraints:
         for child, cell in np.argwhere(family.lower > 0).tolist():
             low = int(family.lower[child, cell])
             name = f"cell {family.cell_name(cell)} of {family.name(child)!r} at least {low}"
-            add(name, place[child, [cell]], low, np.inf)
+            add(name, position[child, [cell]], low, np.inf)
     if family.upper is not None:
         for child, cell in np.argwhere(np.isfinite(endless(family.upper))).tolist():
             high = int(family.upper[child, cell])
             name = f"cell {family.cell_name(cell)} of {family.name(child)!r} at most {high}"
-            add(name, place[child, [cell]], -np.inf, high)
-    row_of = np.repeat(np.arange(len(members)), [len(one) for one in members])
+            add(name, position[child, [cell]], -np.inf, high)
+    row_of = np.repeat(np.arange(len(members)), [len(member) for member in members])
     column = np.concatenate(members) if members else np.zeros(0, np.int64)
     matrix = scipy.sparse.coo_array(
-        (np.ones(len(column)), (row_of, column)), shape=(len(members), place.size)
+        (np.ones(len(column)), (row_of, column)), shape=(len(members), position.size)
     ).tocsr()
     return _Constraints(matrix, np.array(least), np.array(most), names, np.array(of_parent, dtype=float))
 
@@ -207,12 +215,12 @@ def _certificate(rows: _Constraints) -> Floats | None:
     # each row may be missed at a cost of one a unit
     widened = scipy.sparse.hstack([matrix, -scipy.sparse.diags_array(np.ones(extra))]).tocsr()
     cost = np.concatenate([np.zeros(many), np.ones(extra)])
-    found = scipy.optimize.linprog(cost, widened, bound, method="highs")
-    if found.status != 0 or found.fun <= TINY:
+    solved = scipy.optimize.linprog(cost, widened, bound, method="highs")
+    if solved.status != 0 or solved.fun <= _TINY:
         return None
     weight = np.zeros(len(rows.names))
-    np.add.at(weight, below, -found.ineqlin.marginals[: len(below)])
-    np.add.at(weight, above, found.ineqlin.marginals[len(below) :])
+    np.add.at(weight, below, -solved.ineqlin.marginals[: len(below)])
+    np.add.at(weight, above, solved.ineqlin.marginals[len(below) :])
     return weight
 
 
@@ -222,5 +230,5 @@ def _feasible(rows: _Constraints, which: Sequence[int]) -> bool:
     if matrix is None:
         return True
     used = np.unique(matrix.indices)
-    found = scipy.optimize.linprog(np.zeros(len(used)), matrix[:, used], bound, method="highs")
-    return int(found.status) != 2
+    solved = scipy.optimize.linprog(np.zeros(len(used)), matrix[:, used], bound, method="highs")
+    return int(solved.status) != 2

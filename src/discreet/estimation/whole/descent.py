@@ -48,15 +48,15 @@ from discreet.estimation.whole.totals import with_totals
 
 FEW = 500
 """Cells of a unit without a parent of which all pairs are looked at."""
-MOST_PAIRS = 4000
+_MOST_PAIRS = 4000
 """Cells in play of such a unit of which all pairs are looked at, for the last digits of the solution."""
 MOST_AT_ONCE = 1000
 """Cells of a family that are settled in one stage; more are in two (see `stages`), if there are that many."""
-FIRST_STEPS = 200
+_FIRST_STEPS = 200
 """Steps after which it is clear of most groups of a coarse table whether they are empty."""
-FLAT = 1e-3
+_FLAT = 1e-3
 """Gain in the objective, for each person moved into an empty group, that is none."""
-VAGUE = 1e-9
+_VAGUE = 1e-9
 """The information, relative to a sibling's, that a unit counts as having which has none."""
 
 Settled = Mapping[int, Integers]
@@ -99,7 +99,7 @@ class Descent:
         self.known = Information(estimates, variable, query, summaries)
         self.cells = self.known.cells
         limits = self.known.limits(bounds)
-        tables = [one.label for one in limits]
+        tables = [limit.label for limit in limits]
         for unit, summary in (summaries or {}).items():
             limits += summary.at(unit)
         self.limited = Limited(self.tree, self.cells, limits, self.known.impossible())
@@ -137,7 +137,7 @@ class Descent:
         asked = [(label, int(label.max()) + 1) for label in measured]
         chain = [np.zeros(self.cells, dtype=np.int64)]
         for some in (limiting, asked):
-            for label, groups in sorted(some, key=lambda one: one[1]):
+            for label, groups in sorted(some, key=lambda pair: pair[1]):
                 if groups <= int(chain[-1].max()) + 1 or groups == self.cells:
                     continue
                 coarse = np.zeros(groups, dtype=np.int64)
@@ -166,7 +166,7 @@ class Descent:
         if len(support) > FEW and self.known.query is None:
             wide = self._wide(unit)
             support = wide.in_play()
-            if len(support) > MOST_PAIRS:
+            if len(support) > _MOST_PAIRS:
                 nearest = wide.x[None, support]
         with suppress(ContradictionError):
             cells = self._shared_out(who, None, support, known, {}, nearest)
@@ -205,7 +205,7 @@ class Descent:
             total = max(0.0, np.rint(staged.center.sum()))
             tables = [(np.zeros(table.groups, dtype=np.int64), np.array([total]), np.array([total]))]
         J, h = staged.only()
-        most = STEPS if self.limited.is_any else FIRST_STEPS
+        most = STEPS if self.limited.is_any else _FIRST_STEPS
         wide = solve_root_cells(table.projection, J, h, possible, tables, np.sqrt(table.size), most)
         groups = np.flatnonzero(wide.x > 0)
         if not groups.size:
@@ -221,17 +221,17 @@ class Descent:
             x = solve_family(family).x
             gradient = staged.gradient(groups, x[0])
             level = gradient[groups] @ x[0] / x.sum() if x.any() else 0.0
-            missing = np.setdiff1d(np.flatnonzero(possible & (gradient < level - FLAT)), groups)
+            missing = np.setdiff1d(np.flatnonzero(possible & (gradient < level - _FLAT)), groups)
             if not missing.size or self.limited.is_any:
                 break  # with a total alone, no group outside would lower the objective
             groups = np.union1d(groups, missing)
         cells = table.first[groups]
         above, inside = self._chain_by_stage(table)
         number = np.zeros(1, dtype=np.int64)
-        ties = hashed(self.positions[who][:, None], cells, number)
+        ties = _hashed(self.positions[who][:, None], cells, number)
         sums = np.zeros(table.groups, dtype=np.int64)
         sums[groups] = round_family(x, family, [label[cells] for label in above], ties)[0]
-        return fill_groups(staged, table, sums, inside, hashed(self.positions[who], staged.support, number))
+        return fill_groups(staged, table, sums, inside, _hashed(self.positions[who], staged.support, number))
 
     def _in_stages(self, units: Integers, own: Row) -> WholeCells:
         """Return the whole cells of the children of a unit: their coarse tables, then the cells."""
@@ -242,13 +242,13 @@ class Descent:
         groups, of = np.unique(table.label[support], return_inverse=True)
         total = np.bincount(of.ravel(), counts).astype(np.int64)
         cells = table.first[groups]
-        ties = hashed(self.positions[units][:, None], cells, total)
+        ties = _hashed(self.positions[units][:, None], cells, total)
         family = with_totals(self._problem(units, total, cells, staged.coarse(groups), {}), ties)
         above, inside = self._chain_by_stage(table)
         sums = np.zeros((len(units), table.groups), dtype=np.int64)
         x = solve_family(family).x
         sums[:, groups] = round_family(x, family, [label[cells] for label in above], ties)
-        ties = hashed(self.positions[units][:, None], support, counts)
+        ties = _hashed(self.positions[units][:, None], support, counts)
         return WholeCells.of(share_groups(staged, table, counts, sums, inside, ties), support)
 
     def _chain_by_stage(self, table: CoarseTable) -> tuple[list[Integers], list[Integers]]:
@@ -310,7 +310,7 @@ class Descent:
     def _settle(self, unit: int, units: Integers, own: Row, known: Known) -> WholeCells:
         """Return the whole cells of the children of a unit, with which every unit below them has some."""
         if self._untied[unit]:
-            return WholeCells.join([self._alone(int(one)) for one in units])
+            return WholeCells.join([self._alone(int(number)) for number in units])
         support, counts = own
         if len(units) == 1:
             return WholeCells(np.array([0, len(support)]), support, counts)
@@ -337,10 +337,10 @@ class Descent:
         if own is None:
             units = np.concatenate([[unit], units]).astype(np.int64)
         target = self._estimated_atoms(units)
-        found = settle_together(self.limited, unit, own, target)
-        if found is None:
+        settled = settle_together(self.limited, unit, own, target)
+        if settled is None:
             raise self.limited.contradiction(np.array([unit]))
-        return dict(zip(found[0].tolist(), found[1], strict=True))
+        return dict(zip(settled[0].tolist(), settled[1], strict=True))
 
     def _estimated_atoms(self, units: Integers) -> Floats:
         target = np.zeros((len(units), self.limited.many))
@@ -371,7 +371,7 @@ class Descent:
         if not support.size:
             return WholeCells.of(np.zeros((len(units), 1), dtype=np.int64))
         number = np.zeros(len(support), dtype=np.int64) if counts is None else counts
-        ties = hashed(self.positions[units][:, None], support, number)
+        ties = _hashed(self.positions[units][:, None], support, number)
         if self.known.query is not None:
             return WholeCells.of(self._apart(units, counts, support, known, ties), support)
         if nearest is None:
@@ -401,7 +401,7 @@ class Descent:
             if (lower.sum(axis=0) > total).any() or (upper.sum(axis=0) < total).any():
                 raise self.limited.contradiction(units)
         # what no measurement at or below a unit determines takes what the others leave
-        weight = np.maximum(J, VAGUE * J.max(axis=0)) + (J.max(axis=0) == 0)
+        weight = np.maximum(J, _VAGUE * J.max(axis=0)) + (J.max(axis=0) == 0)
         x, _ = nearest_columns(np.where(J > 0, h / weight, 0.0), weight, lower, upper, total)
         of = np.zeros(len(units), dtype=np.int64)
         family = Family(J[:0, None], of, h, counts, _whole(lower), _whole(upper))
@@ -436,7 +436,7 @@ class Descent:
         names: Sequence[str] = ()
         if self.tree.names is not None and has.size:
             names = [self.tree.names[int(unit)].as_py() for unit in units]
-        limits = [one for one in limits if one.lower.shape[1]]
+        limits = [limit for limit in limits if limit.lower.shape[1]]
         return Family(about.information, about.of, about.pull, counts, None, upper, limits, names)
 
 
@@ -460,13 +460,13 @@ def _whole(limits: Floats) -> Integers:
     return np.where(np.isfinite(limits), limits, UNBOUNDED).astype(np.int64)
 
 
-HASH_BITS = 31
+_HASH_BITS = 31
 
 
-def hashed(unit: Integers, cell: Integers, number: Integers) -> Integers:
+def _hashed(unit: Integers, cell: Integers, number: Integers) -> Integers:
     """Return pseudorandom bits that are a function of the three arguments (the finaliser of SplitMix64).
 
-    >>> hashed(np.array([[3], [4]]), np.array([0, 1]), np.array([7, 7])).shape
+    >>> _hashed(np.array([[3], [4]]), np.array([0, 1]), np.array([7, 7])).shape
     (2, 2)
     """
     mixed, of_cell, of_number = np.bitwise_xor, cell.astype(np.uint64), number.astype(np.uint64)
@@ -475,5 +475,5 @@ def hashed(unit: Integers, cell: Integers, number: Integers) -> Integers:
     x = mixed(mixed(x, x >> np.uint64(29)), of_number)
     x = mixed(x, x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
     x = mixed(x, x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
-    bits: Integers = (x >> np.uint64(64 - HASH_BITS)).astype(np.int64)
+    bits: Integers = (x >> np.uint64(64 - _HASH_BITS)).astype(np.int64)
     return bits

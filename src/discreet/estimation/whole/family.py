@@ -12,8 +12,8 @@ from discreet.areas.tree import Floats, Integers
 from discreet.errors import InputError
 
 UNBOUNDED = 2**62
-"""An upper limit that limits nothing; in fact any from `ENDLESS` on does not."""
-ENDLESS = 10**15
+"""An upper limit that limits nothing; in fact any from `_ENDLESS` on does not."""
+_ENDLESS = 10**15
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,11 @@ class Family:
 
     def times(self, x: Floats) -> Floats:
         """Return J_c x_c for every child."""
-        found = np.empty_like(x)
-        for one in range(len(self.information)):
-            mine = self.of == one
-            found[mine] = x[mine] @ self.information[one]
-        return found
+        product = np.empty_like(x)
+        for number in range(len(self.information)):
+            mine = self.of == number
+            product[mine] = x[mine] @ self.information[number]
+        return product
 
     @cached_property
     def polytope(self) -> Polytope:
@@ -184,38 +184,38 @@ class Polytope:
 
 def endless(upper: Integers) -> Floats:
     """Return upper limits as floats, infinite where they limit nothing."""
-    found: Floats = np.where(upper >= ENDLESS, np.inf, upper.astype(float))
-    return found
+    ends: Floats = np.where(upper >= _ENDLESS, np.inf, upper.astype(float))
+    return ends
 
 
 def _merged(bounds: Floats, same: Integers, many: int, stricter: np.ufunc) -> Floats:
     """Take the stricter of the bounds of equal sums."""
-    found = np.full((len(bounds), many), -np.inf if stricter is np.maximum else np.inf)
-    stricter.at(found.T, same, bounds.T)
-    return found
+    merged = np.full((len(bounds), many), -np.inf if stricter is np.maximum else np.inf)
+    stricter.at(merged.T, same, bounds.T)
+    return merged
 
 
 def _finite_sum(high: Floats, rows: Floats) -> Floats:
     """Sum upper bounds over the cells of each row; infinite if one is."""
     open_ended = np.isinf(high)
     sums = np.where(open_ended, 0.0, high) @ rows.T
-    found: Floats = np.where(open_ended.astype(float) @ rows.T > 0, np.inf, sums)
-    return found
+    finite_sum: Floats = np.where(open_ended.astype(float) @ rows.T > 0, np.inf, sums)
+    return finite_sum
 
 
 def _nested(rows: Floats) -> list[tuple[Integers, Floats]]:
     """Return for each sum the largest disjoint sums within it, and which of its cells are in none of them."""
     size = rows.sum(axis=1)
     shared = rows @ rows.T
-    found = []
+    nested = []
     for row in range(len(rows)):
         within = np.flatnonzero((shared[row] == size) & (size < size[row]) & (size > 0))
         parts: list[int] = []
         for other in within[np.argsort(-size[within], kind="stable")].tolist():
             if not shared[other, parts].any():
                 parts.append(other)
-        found.append((np.array(parts, dtype=np.int64), rows[row] - rows[parts].sum(axis=0)))
-    return found
+        nested.append((np.array(parts, dtype=np.int64), rows[row] - rows[parts].sum(axis=0)))
+    return nested
 
 
 def _tightened_sums(

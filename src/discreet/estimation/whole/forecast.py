@@ -4,7 +4,7 @@ What rounding and non-negativity do depends on the counts, which are confidentia
 drawn, and tables are made of them again and again. Assumed: a lowest area has `people` people on average, its
 size being lognormal (so that some areas are empty and some ten times as large); the k-th most frequent
 detailed cell has a share proportional to 1/k^2 in the whole population; the shares of an area follow a
-Dirichlet distribution around those of the area above it, worth as many people as `ALIKE` says. The tree has
+Dirichlet distribution around those of the area above it, worth as many people as `_ALIKE` says. The tree has
 whole numbers of children. Cells that the release declares impossible are empty.
 
 The work grows with the square of the cells that are not empty, so the top of a nation costs more than all of
@@ -42,11 +42,11 @@ from discreet.estimation.whole.tables import WholeTables
 
 PEOPLE = 40.0
 """People in a lowest area on average, if nobody says."""
-ALIKE = 50.0
+_ALIKE = 50.0
 """How many people the shares of the area above are worth to those of an area."""
-SPREAD = 1.0
+_SPREAD = 1.0
 """The standard deviation of the logarithm of the size of a lowest area."""
-POPULATIONS = 4
+_POPULATIONS = 4
 """Synthetic populations; replicates are shared out among them."""
 MOST_WORK = 24.0
 """About how many seconds of one processor all tables may take."""
@@ -79,7 +79,7 @@ def printed_accuracy(
     if any(variable.sum is not None for variable in release.variables.values()):
         raise InputError("printed numbers can be simulated for counts, and the release has sums of a column")
     model = Model(release.attributes, queries_of(release))
-    children = None if isinstance(tree, Tree) else tuple(max(1, round(one)) for one in tree or ())
+    children = None if isinstance(tree, Tree) else tuple(max(1, round(number)) for number in tree or ())
     names = tree.levels if isinstance(tree, Tree) else tuple(level.name for level in release.levels)
     depths = len(tree.starts) if isinstance(tree, Tree) else len(names)
     every: list[_Part] = []
@@ -87,20 +87,20 @@ def printed_accuracy(
         part = _Part.below(depth, release, model, tree if isinstance(tree, Tree) else children or (), names)
         every.append(part)
         work = part.work(people, np.random.default_rng(seed))
-        if work * 2 * POPULATIONS <= MOST_WORK:
+        if work * 2 * _POPULATIONS <= MOST_WORK:
             break
     else:
         raise InputError(
             f"one set of whole-number tables would take about {work:,.0f} seconds to simulate, and at least "
-            f"{2 * POPULATIONS} are needed: give fewer people in a lowest area (--people) or fewer areas "
+            f"{2 * _POPULATIONS} are needed: give fewer people in a lowest area (--people) or fewer areas "
             "(--tree), or ask without tables for the accuracy of the estimates"
         )
-    many = max(2, min(replicates, int(MOST_WORK / max(work, 1e-9))) // POPULATIONS)
+    many = max(2, min(replicates, int(MOST_WORK / max(work, 1e-9))) // _POPULATIONS)
     rng = np.random.default_rng(seed)
-    found = []
-    for _ in range(POPULATIONS):
+    simulated = []
+    for _ in range(_POPULATIONS):
         truth = part.population(people, rng)
-        found.append(
+        simulated.append(
             table_errors(
                 part.estimates,
                 truth,
@@ -111,11 +111,11 @@ def printed_accuracy(
                 sample=(part.units, part.closed),
             )
         )
-    errors = TableErrors.joined(found)
+    errors = TableErrors.joined(simulated)
     kept = part.levels if len(every) == 1 else part.levels[1:]
     left_out = tuple(name for name in every[0].levels if name not in kept)
-    shown = tuple(one for one in errors.errors if one.level in kept)
-    return PrintedAccuracy(people, children, POPULATIONS, replace(errors, errors=shown), left_out)
+    shown = tuple(error for error in errors.errors if error.level in kept)
+    return PrintedAccuracy(people, children, _POPULATIONS, replace(errors, errors=shown), left_out)
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class _Part:
             query: (np.zeros(0, np.int64), np.zeros((0, model.projection(query).cells)))
             for query in model.queries
         }
-        given = Measurements(shown, (InMemory([dict(one.laws) for one in told], empty),))
+        given = Measurements(shown, (InMemory([dict(known.laws) for known in told], empty),))
         return cls(Estimates.planned(model, given, shape, node, told), units, closed, beneath)
 
     @property
@@ -172,7 +172,7 @@ def _lower(tree: Tree, depth: int) -> Tree:
     """Return the tree without its first depths."""
     start = tree.starts[depth]
     parent = np.maximum(tree.parent[start:] - start, -1)
-    starts = tuple(one - start for one in tree.starts[depth:])
+    starts = tuple(depth_start - start for depth_start in tree.starts[depth:])
     names = None if tree.names is None else tree.names.slice(start)
     return Tree(parent, tree.kind[start:], starts, tree.levels, names)
 
@@ -257,7 +257,7 @@ def _sizes(means: Floats, lowest: NDArray[np.bool_], rng: np.random.Generator) -
     """Return how many people each unit without units below it in the sample has."""
     drawn = means.copy()
     single = lowest & (means <= means[lowest].min() * 1.5)  # others stand for many lowest areas
-    drawn[single] *= np.exp(SPREAD * rng.normal(size=int(single.sum())) - SPREAD**2 / 2)
+    drawn[single] *= np.exp(_SPREAD * rng.normal(size=int(single.sum())) - _SPREAD**2 / 2)
     return np.where(lowest, rng.poisson(np.minimum(drawn, 1e17)), 0)
 
 
@@ -278,7 +278,7 @@ def _counts(
     own = np.zeros((len(parent), len(shares)))
     for unit, above in enumerate(parent.tolist()):
         around = shares if above < 0 else own[above]
-        drawn = rng.gamma(np.maximum(ALIKE * around, 1e-12))
+        drawn = rng.gamma(np.maximum(_ALIKE * around, 1e-12))
         own[unit] = np.where(around > 0, drawn, 0.0) / max(drawn.sum(), 1e-300)
     counts = np.zeros(own.shape, dtype=np.int64)
     for unit in range(len(parent) - 1, -1, -1):

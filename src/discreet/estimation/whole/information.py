@@ -93,15 +93,15 @@ class Information:
         if summaries:
             inner = np.union1d(np.flatnonzero(~estimates.tree.leaf), list(summaries))
             J, self._z = with_summaries(estimates, summaries)
-            self._J = [one[inner] for one in J]
+            self._J = [matrix[inner] for matrix in J]
             self._shape[inner] = np.arange(len(inner))
         else:
             nodes = np.flatnonzero(~estimates.shape.leaf)
-            place = np.zeros(estimates.shape.size, dtype=np.int64)
-            place[nodes] = np.arange(len(nodes))
+            position = np.zeros(estimates.shape.size, dtype=np.int64)
+            position[nodes] = np.arange(len(nodes))
             self._J = [solution.information(nodes) for solution in estimates.solutions]
             inner = np.flatnonzero(~estimates.lowest)
-            self._shape[inner] = place[estimates.node[inner]]
+            self._shape[inner] = position[estimates.node[inner]]
 
     def table(self, name: str) -> Integers | None:
         """Return the cell of what is measured under a name that each cell is counted in, -1 for none; or
@@ -139,7 +139,7 @@ class Information:
     def limits(self, bounds: Iterable[Bounding] = ()) -> list[Limit]:
         """Return what limits the cells: exact counts, cells impossible in some units, and bounds."""
         given = self.estimates.given
-        found = []
+        limits = []
         for name, (units, rows) in given.exact.items():
             label = self.table(name)
             if label is None:  # a table of other units counts too: atoms and the chain go with all of them
@@ -148,13 +148,13 @@ class Information:
             if name in given.blocks and not counts.any():  # cells that these units cannot have
                 label, counts = np.where(label < 0, -1, 0), np.zeros((len(units), 1))
             order = np.argsort(units, kind="stable")
-            found.append(Limit(given.query_of(name), label, units[order], counts[order], counts[order]))
+            limits.append(Limit(given.query_of(name), label, units[order], counts[order], counts[order]))
         for bound in bounds:
             label = self.label(bound.table)
             if label is not None:
                 lower, upper = np.ceil(bound.lower), np.floor(bound.upper)
-                found.append(Limit(bound.table.name, label, bound.units, lower, upper))
-        return found
+                limits.append(Limit(bound.table.name, label, bound.units, lower, upper))
+        return limits
 
     def impossible(self) -> NDArray[np.bool_]:
         """Return which cells no unit can have."""
@@ -173,8 +173,8 @@ class Information:
             first, last = int(inner[0]), int(inner[-1]) + 1
             span = slice(units.start + first, units.start + last)
             z = self.beliefs(span)
-            place = self._shape[units][inner]
-            h = [J[place] @ own[inner - first] for J, own in zip(self._J, z, strict=True)]
+            position = self._shape[units][inner]
+            h = [J[position] @ own[inner - first] for J, own in zip(self._J, z, strict=True)]
             pull = self.projection.read(h)
         return Known(self, units, told, row, pull)
 
@@ -196,12 +196,12 @@ class Information:
     def of_components(self, unit: int) -> tuple[ByComponent, ByComponent]:
         """Return the information and the pull of a unit by component (size, size) and (size, copies)."""
         if self._z is not None and self._shape[unit] >= 0:
-            J, z = [one[self._shape[unit]] for one in self._J], [one[unit] for one in self._z]
+            J, z = [matrix[self._shape[unit]] for matrix in self._J], [vector[unit] for vector in self._z]
         else:
             node = self.estimates.node[unit : unit + 1]
             J = [solution.information(node)[0] for solution in self.estimates.solutions]
-            z = [one[0] for one in self.estimates.beliefs(slice(unit, unit + 1))]
-        return J, [one @ belief for one, belief in zip(J, z, strict=True)]
+            z = [belief[0] for belief in self.estimates.beliefs(slice(unit, unit + 1))]
+        return J, [matrix @ belief for matrix, belief in zip(J, z, strict=True)]
 
     def entries(self, J: Sequence[Floats], cells: Integers, places: Container[int] | None = None) -> Floats:
         """Return the information about some cells (shape, cell, cell), given that by component; with `places`
@@ -216,8 +216,8 @@ class Information:
 
     def has_children(self, units: Integers) -> NDArray[np.bool_]:
         """Whether units have others below them, here or elsewhere."""
-        found: NDArray[np.bool_] = self._shape[units] >= 0
-        return found
+        has_children: NDArray[np.bool_] = self._shape[units] >= 0
+        return has_children
 
     def orbits(self, cells: Integers) -> Integers:
         """Return a number for each cell: that of the orbits of its values."""
@@ -226,14 +226,14 @@ class Information:
 
     def beliefs(self, units: slice) -> ByComponent:
         """Return by component what the measurements at and below some units say of them."""
-        return self.estimates.beliefs(units) if self._z is None else [one[units] for one in self._z]
+        return self.estimates.beliefs(units) if self._z is None else [vector[units] for vector in self._z]
 
     def by_component(self, units: Integers) -> tuple[ByComponent, Integers]:
         """Return the distinct information of some units by component (shape, size, size), with or without
         children, and the index of each unit's."""
         if self._z is not None and np.all(self._shape[units] >= 0):
             distinct, of = np.unique(self._shape[units], return_inverse=True)
-            return [one[distinct] for one in self._J], of.ravel()
+            return [matrix[distinct] for matrix in self._J], of.ravel()
         nodes, of = np.unique(self.estimates.node[units], return_inverse=True)
         return [solution.information(nodes) for solution in self.estimates.solutions], of.ravel()
 
@@ -244,34 +244,34 @@ class Information:
 
     def matrices(self, shapes: Integers, support: Integers) -> Floats:
         """Return the information about some cells in units of these shapes (shape, cell, cell)."""
-        found = np.zeros((len(shapes), len(support), len(support)))
+        matrices = np.zeros((len(shapes), len(support), len(support)))
         inner = np.flatnonzero(shapes >= 0)
         if inner.size:
             assert self._look is not None
-            found[inner] = self._look.entries([J[shapes[inner]] for J in self._J], support)
-        for place in np.flatnonzero(shapes < 0).tolist():
-            for query, variance in self.estimates.view.told[-1 - int(shapes[place])].variances:
+            matrices[inner] = self._look.entries([J[shapes[inner]] for J in self._J], support)
+        for number in np.flatnonzero(shapes < 0).tolist():
+            for query, variance in self.estimates.view.told[-1 - int(shapes[number])].variances:
                 label = self.table(query)
                 if label is not None:
                     mine = label[support]
-                    found[place] += ((mine[:, None] == mine) & (mine >= 0)) / variance
-        return found
+                    matrices[number] += ((mine[:, None] == mine) & (mine >= 0)) / variance
+        return matrices
 
     def precisions(self, shapes: Integers, support: Integers) -> Floats:
         """Return the information about some cells of a query that nothing ties to each other, in units of
         these shapes: the diagonal of the matrices, which have nothing else."""
         assert isinstance(self.projection, ApartProjection)
-        found = np.zeros((len(shapes), len(support)))
+        precisions = np.zeros((len(shapes), len(support)))
         inner = np.flatnonzero(shapes >= 0)
         if inner.size:
             by_class = self.projection.variances([J[shapes[inner]] for J in self._J])
-            found[inner] = by_class[:, self.projection.classes[support]]
-        for place in np.flatnonzero(shapes < 0).tolist():
-            for query, variance in self.estimates.view.told[-1 - int(shapes[place])].variances:
+            precisions[inner] = by_class[:, self.projection.classes[support]]
+        for number in np.flatnonzero(shapes < 0).tolist():
+            for query, variance in self.estimates.view.told[-1 - int(shapes[number])].variances:
                 label = self.table(query)
                 if label is not None:
-                    found[place] += (label[support] >= 0) / variance
-        return found
+                    precisions[number] += (label[support] >= 0) / variance
+        return precisions
 
 
 @dataclass(frozen=True)
@@ -318,8 +318,8 @@ class _ByComponent:
     def __init__(self, components: Components, sizes: tuple[int, ...], variable: int) -> None:
         self._sizes = sizes
         self._used = [
-            (place, component.parts[: len(sizes)])
-            for place, component in enumerate(components)
+            (number, component.parts[: len(sizes)])
+            for number, component in enumerate(components)
             if len(component.parts) == len(sizes) or component.parts[-1] == variable
         ]
         self._orbit, self._scale, self._many = [], [], []
@@ -334,10 +334,10 @@ class _ByComponent:
 
     def orbits(self, cells: Integers) -> Integers:
         """Return the orbits of the values of cells, as one number."""
-        found = np.zeros(len(cells), dtype=np.int64)
+        orbits = np.zeros(len(cells), dtype=np.int64)
         for axis, value in enumerate(np.unravel_index(cells, self._sizes)):
-            found = found * self._many[axis] + self._orbit[axis][value]
-        return found
+            orbits = orbits * self._many[axis] + self._orbit[axis][value]
+        return orbits
 
     def entries(self, J: Sequence[Floats], support: Integers, places: Container[int] | None = None) -> Floats:
         """Return the sum over components, or over those at some places, of J between pairs of cells, a matrix
@@ -348,8 +348,8 @@ class _ByComponent:
             for value, by_part in zip(values, self._products, strict=True)
         ]
         total = np.zeros((len(J[0]), len(support), len(support)))
-        for place, parts in self._used:
-            if places is not None and place not in places:
+        for position, parts in self._used:
+            if places is not None and position not in places:
                 continue
             orbit, scale = np.zeros(len(support), dtype=np.int64), np.ones(len(support))
             number: Floats | None = None
@@ -362,8 +362,8 @@ class _ByComponent:
             weight = np.multiply.outer(scale, scale)
             if number is not None:
                 weight *= number
-            if J[place].shape[1] == 1:
-                total += J[place] * weight
+            if J[position].shape[1] == 1:
+                total += J[position] * weight
             else:
-                total += J[place][:, orbit[:, None], orbit] * weight
+                total += J[position][:, orbit[:, None], orbit] * weight
         return total

@@ -14,19 +14,19 @@ from numpy.typing import NDArray
 from discreet.areas.tree import Floats
 from discreet.estimation.whole.alternating import Alternation, Iterate, nearest_columns
 
-STEPS = 100
-PROXIMAL = 1e-8
+_STEPS = 100
+_PROXIMAL = 1e-8
 """How much a step is held back in directions without information, relative to the information elsewhere."""
-REFINE = 2
+_REFINE = 2
 """How often the solution of a system is corrected by what it leaves."""
-SHORT = 0.99
+_SHORT = 0.99
 """How much of the way to the boundary a step may go."""
 
 
 def interior_point(work: Alternation) -> Iterator[Iterate]:
     """Yield points that approach the minimum, counted from the reference of the alternation."""
     state = _State(work)
-    for _ in range(STEPS):
+    for _ in range(_STEPS):
         with np.errstate(all="ignore"):  # the last steps may leave the range of floats, which ends them
             if not state.advance():
                 return
@@ -87,8 +87,8 @@ class _State:
         return self.work.family.times(x)
 
     def _sums(self, x: Floats) -> Floats:
-        found: Floats = x @ self.work.polytope.rows.T
-        return found
+        sums: Floats = x @ self.work.polytope.rows.T
+        return sums
 
     def advance(self) -> bool:
         """Take one step; False if none is left to take."""
@@ -172,7 +172,7 @@ class _State:
         step = direction(target, (ds * dx, -dt * dx, dp * dz, -dq * dz))
         if not np.isfinite(step[0]).all():
             return False
-        one, two = (min(1.0, SHORT * length) for length in lengths(step))
+        one, two = (min(1.0, _SHORT * length) for length in lengths(step))
         one = two = min(one, two)
         if one < 1e-8:
             return False
@@ -185,10 +185,10 @@ class _State:
         return True
 
     def _multiplied(self) -> Floats:
-        found: Floats = self.row @ self.work.polytope.rows
+        multiplied: Floats = self.row @ self.work.polytope.rows
         if self.work.parent is not None:
-            found = found + self.column
-        return found
+            multiplied = multiplied + self.column
+        return multiplied
 
     def _factor(self, barrier: Floats, stiff: Floats) -> None:
         """Invert what each child contributes, and what couples them."""
@@ -197,7 +197,7 @@ class _State:
         F = np.where(both, self.J, 0.0)
         diagonal = np.arange(cells)
         size = np.abs(F[:, diagonal, diagonal]).max(axis=1)
-        barrier = barrier + PROXIMAL * (size[:, None] + 1e-12)
+        barrier = barrier + _PROXIMAL * (size[:, None] + 1e-12)
         F[:, diagonal, diagonal] += np.where(self.free, barrier, 1.0)
         scale = 1.0 / np.sqrt(F[:, diagonal, diagonal])
         F = F * scale[:, :, None] * scale[:, None, :]
@@ -230,7 +230,7 @@ class _State:
     def _solve(self, r1: Floats, r2: Floats, short: Floats | None) -> tuple[Floats, Floats, Floats]:
         """Solve F dx - rows' drow - dcolumn = r1, rows dx + soft drow = r2, columns of dx sum to short."""
         dx, column, drow = self._once(r1, r2, short)
-        for _ in range(REFINE):
+        for _ in range(_REFINE):
             left = r1 - np.where(self.free, self.work.family.times(dx) + self.barrier * dx - column, 0.0)
             if self.rows.shape[1]:
                 left = left + _each(self.rows.transpose(0, 2, 1), drow)
@@ -260,8 +260,8 @@ class _State:
 
 def _each(matrices: Floats, vectors: Floats) -> Floats:
     """Multiply each matrix with its vector."""
-    found: Floats = np.matmul(matrices, vectors[:, :, None])[:, :, 0]
-    return found
+    each: Floats = np.matmul(matrices, vectors[:, :, None])[:, :, 0]
+    return each
 
 
 def _reach(distance: Floats, move: Floats, where: NDArray[np.bool_]) -> float:

@@ -52,8 +52,8 @@ def settle_together(
         units = np.concatenate([[unit], units]).astype(np.int64)
     if not units.size:
         return units, np.zeros((0, many), dtype=np.int64)
-    place = np.full(tree.size + 1, -1, dtype=np.int64)
-    place[units] = np.arange(len(units))
+    position = np.full(tree.size + 1, -1, dtype=np.int64)
+    position[units] = np.arange(len(units))
     rows: list[tuple[Integers, Integers, Floats]] = []
     lower: list[float] = []
     upper: list[float] = []
@@ -64,23 +64,23 @@ def settle_together(
         upper.append(most)
 
     children: dict[int, list[int]] = {}
-    for one in units.tolist():
-        if one != unit:
-            children.setdefault(int(tree.parent[one]), []).append(one)
-        for atoms, least, most in limited.rows(one):
-            add(int(place[one]) * many + atoms, np.ones(len(atoms)), least, most)
+    for unit_below in units.tolist():
+        if unit_below != unit:
+            children.setdefault(int(tree.parent[unit_below]), []).append(unit_below)
+        for atoms, least, most in limited.rows(unit_below):
+            add(int(position[unit_below]) * many + atoms, np.ones(len(atoms)), least, most)
     whole = np.bincount(tree.parent[tree.parent >= 0], minlength=tree.size)
     for above, below in children.items():
         # records may be in other children, unless all of them are limited
         is_all = len(below) == whole[above]
         for atom in range(many):
-            columns = place[below] * many + atom
+            columns = position[below] * many + atom
             values = np.ones(len(below))
             if above == unit and own is not None:
                 count = float(own[atom])
                 add(columns, values, count if is_all else 0.0, count)
             else:
-                columns = np.append(columns, place[above] * many + atom)
+                columns = np.append(columns, position[above] * many + atom)
                 add(columns, np.append(values, -1.0), 0.0 if is_all else -np.inf, 0.0)
     size = len(units) * many
     cost = np.zeros(size)
@@ -92,12 +92,12 @@ def settle_together(
             add(np.array([cell, up[cell], down[cell]]), np.array([1.0, -1.0, 1.0]), wish[cell], wish[cell])
     row, column, value = (np.concatenate(part) for part in zip(*rows, strict=True))
     matrix = scipy.sparse.coo_matrix((value, (row, column)), shape=(len(lower), len(cost))).tocsr()
-    found = scipy.optimize.milp(
+    solved = scipy.optimize.milp(
         cost,
         constraints=scipy.optimize.LinearConstraint(matrix, np.array(lower), np.array(upper)),
         integrality=(np.arange(len(cost)) < size).astype(np.int64),
         bounds=scipy.optimize.Bounds(0.0, np.inf),
     )
-    if found.x is None:
+    if solved.x is None:
         return None
-    return units, np.rint(found.x[:size]).astype(np.int64).reshape(len(units), many)
+    return units, np.rint(solved.x[:size]).astype(np.int64).reshape(len(units), many)

@@ -23,7 +23,7 @@ from discreet.areas.tree import Floats, Integers, Tree
 from discreet.budget import Tabulation
 from discreet.errors import InputError
 
-ROUNDS = 20
+_ROUNDS = 20
 """The most times that the limits within a unit are tightened; they are valid after each."""
 
 
@@ -81,10 +81,10 @@ class Limited:
         self.tree = tree
         self.possible = np.ones(cells, dtype=bool) if impossible is None else ~impossible
         self.limits = [
-            Limit(one.name, np.where(self.possible, one.label, -1), one.units, one.lower, one.upper)
-            for one in limits
+            Limit(limit.name, np.where(self.possible, limit.label, -1), limit.units, limit.lower, limit.upper)
+            for limit in limits
         ]
-        self.tables = _distinct([np.zeros(cells, dtype=np.int64), *(one.label for one in limits)])
+        self.tables = _distinct([np.zeros(cells, dtype=np.int64), *(limit.label for limit in limits)])
         self.tables = _distinct([np.where(self.possible, label, -1) for label in self.tables])
         self.atoms = np.full(cells, -1, dtype=np.int64)
         alike = np.zeros(int(self.possible.sum()), dtype=np.int64)
@@ -114,20 +114,20 @@ class Limited:
         self._atom_lower = np.zeros((units, self.many))
         self._atom_upper = np.full((units, self.many), np.inf)
         self._names: list[list[str]] = [[] for _ in self.tables]
-        for one in self.limits:
-            table = next(t for t, label in enumerate(self.tables) if np.array_equal(label, one.label))
-            many = one.lower.shape[1]
+        for limit in self.limits:
+            table = next(t for t, label in enumerate(self.tables) if np.array_equal(label, limit.label))
+            many = limit.lower.shape[1]
             if many > self._groups[table].count:  # groups without a possible cell
                 spare = many - self._groups[table].count
                 self._groups[table].extend(spare)
                 self._lower[table] = np.pad(self._lower[table], ((0, 0), (0, spare)))
                 self._upper[table] = np.pad(self._upper[table], ((0, 0), (0, spare)))
             lower, upper = self._lower[table], self._upper[table]
-            lower[one.units, :many] = np.maximum(lower[one.units, :many], one.lower)
-            upper[one.units, :many] = np.minimum(upper[one.units, :many], one.upper)
-            self.own[table, one.units] = True
-            if one.name not in self._names[table]:
-                self._names[table].append(one.name)
+            lower[limit.units, :many] = np.maximum(lower[limit.units, :many], limit.lower)
+            upper[limit.units, :many] = np.minimum(upper[limit.units, :many], limit.upper)
+            self.own[table, limit.units] = True
+            if limit.name not in self._names[table]:
+                self._names[table].append(limit.name)
 
     def _propagate(self) -> None:
         """Tighten the limits of each unit and add them up, from the lowest units to the top."""
@@ -151,7 +151,7 @@ class Limited:
     def _tighten(self, units: Integers) -> None:
         atom_lower, atom_upper = self._atom_lower[units], self._atom_upper[units]
         sides = [(lower[units], upper[units]) for lower, upper in zip(self._lower, self._upper, strict=True)]
-        for _ in range(ROUNDS):
+        for _ in range(_ROUNDS):
             before = atom_lower.sum(), np.isinf(atom_upper).sum(), atom_upper[np.isfinite(atom_upper)].sum()
             for groups, (lower, upper) in zip(self._groups, sides, strict=True):
                 least, most, unbounded = groups.sums(atom_lower, atom_upper)
@@ -173,12 +173,14 @@ class Limited:
         if wrong.any():
             raise self.contradiction(units[wrong])
         self._atom_lower[units], self._atom_upper[units] = atom_lower, atom_upper
-        for place, (lower, upper) in enumerate(sides):
-            self._lower[place][units], self._upper[place][units] = lower, upper
+        for number, (lower, upper) in enumerate(sides):
+            self._lower[number][units], self._upper[number][units] = lower, upper
 
     def contradiction(self, units: Integers) -> InputError:
         """Return the error that names the tables whose limits some units cannot keep together."""
-        tables = [self._names[place] for place in range(len(self.tables)) if self._below(place)[units].any()]
+        tables = [
+            self._names[number] for number in range(len(self.tables)) if self._below(number)[units].any()
+        ]
         names = sorted({name for some in tables for name in some})
         area = ""
         if self.tree.names is not None:
@@ -194,9 +196,9 @@ class Limited:
     def _tangled(self) -> NDArray[np.bool_]:
         """Return the units below which several tables limit units, so that sums of limits may not suffice."""
         tables = np.zeros(self.tree.size, dtype=np.int64)
-        for place in range(len(self.tables)):
-            if self.own[place].any():
-                inside = self._below(place)
+        for number in range(len(self.tables)):
+            if self.own[number].any():
+                inside = self._below(number)
                 strict = np.zeros(self.tree.size + 1, dtype=bool)
                 strict[self.tree.parent[inside]] = True
                 tables += strict[:-1]
@@ -209,7 +211,7 @@ class Limited:
     @property
     def name(self) -> str:
         """The names of all tables that limit any unit."""
-        return " and ".join(dict.fromkeys(one.name for one in self.limits))
+        return " and ".join(dict.fromkeys(limit.name for limit in self.limits))
 
     def of_atoms(self, units: Integers) -> tuple[Floats, Floats]:
         """Return the least and largest counts of the atoms."""
@@ -217,15 +219,15 @@ class Limited:
 
     def of_tables(self, units: Integers) -> list[tuple[str, Integers, Floats, Floats]]:
         """Return name, label and limits of the tables that say more about some units than the atoms do."""
-        found = []
+        of_tables = []
         atom_lower, atom_upper = self.of_atoms(units)
-        for place, groups in enumerate(self._groups):
-            lower, upper = self._lower[place][units], self._upper[place][units]
+        for number, groups in enumerate(self._groups):
+            lower, upper = self._lower[number][units], self._upper[number][units]
             least, most, unbounded = groups.sums(atom_lower, atom_upper)
             if (lower > least).any() or (upper < np.where(unbounded > 0, np.inf, most)).any():
-                name = " and ".join(self._names[place]) or "total"
-                found.append((name, self.tables[place], lower, upper))
-        return found
+                name = " and ".join(self._names[number]) or "total"
+                of_tables.append((name, self.tables[number], lower, upper))
+        return of_tables
 
     def summary(self, unit: int) -> tuple[Limit, ...]:
         """Return the limits of a unit that follow from those at and below it, a table each."""
@@ -233,20 +235,20 @@ class Limited:
         if not self.has(who)[0]:
             return ()
         lower, upper = self.of_atoms(who)
-        found = [Limit(self.name, self.atoms, who, lower, upper)]
-        found += [Limit(name, label, who, low, high) for name, label, low, high in self.of_tables(who)]
-        return tuple(found)
+        limits = [Limit(self.name, self.atoms, who, lower, upper)]
+        limits += [Limit(name, label, who, low, high) for name, label, low, high in self.of_tables(who)]
+        return tuple(limits)
 
     def rows(self, unit: int) -> Iterable[tuple[Integers, float, float]]:
         """Yield the limits that were given for a unit: atoms of a group, its least and largest count."""
-        for one in self.limits:
-            at = int(np.searchsorted(one.units, unit))
-            if at == len(one.units) or one.units[at] != unit:
+        for limit in self.limits:
+            at = int(np.searchsorted(limit.units, unit))
+            if at == len(limit.units) or limit.units[at] != unit:
                 continue
-            for group in range(one.lower.shape[1]):
-                if one.lower[at, group] > 0 or one.upper[at, group] < np.inf:
-                    inside = np.unique(self.atoms[one.label == group])
-                    yield inside, float(one.lower[at, group]), float(one.upper[at, group])
+            for group in range(limit.lower.shape[1]):
+                if limit.lower[at, group] > 0 or limit.upper[at, group] < np.inf:
+                    inside = np.unique(self.atoms[limit.label == group])
+                    yield inside, float(limit.lower[at, group]), float(limit.upper[at, group])
 
 
 def _spread_up(tree: Tree, units: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -259,8 +261,8 @@ def _spread_up(tree: Tree, units: NDArray[np.bool_]) -> NDArray[np.bool_]:
 
 def _distinct(labels: Sequence[Integers]) -> list[Integers]:
     """Return the labels that differ, in order."""
-    found: Mapping[bytes, Integers] = {label.tobytes(): label for label in labels}
-    return list(found.values())
+    distinct: Mapping[bytes, Integers] = {label.tobytes(): label for label in labels}
+    return list(distinct.values())
 
 
 class _Groups:
@@ -285,10 +287,10 @@ class _Groups:
 
     def sums(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats, Floats]:
         """Return for each group the sums of lower, of finite upper limits, and how many are infinite."""
-        found = [np.zeros((len(lower), self.count)) for _ in range(3)]
+        sums = [np.zeros((len(lower), self.count)) for _ in range(3)]
         if self._begin.size:
             finite = np.isfinite(upper)
-            for into, values in zip(found, (lower, np.where(finite, upper, 0.0), ~finite), strict=True):
+            for into, values in zip(sums, (lower, np.where(finite, upper, 0.0), ~finite), strict=True):
                 ordered = values[:, self._sorted].astype(np.float64)
                 into[:, self._where] = np.add.reduceat(ordered, self._begin, axis=1)
-        return found[0], found[1], found[2]
+        return sums[0], sums[1], sums[2]

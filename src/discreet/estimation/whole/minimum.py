@@ -13,23 +13,23 @@ from discreet.estimation.whole.contradiction import ContradictionError, conflict
 from discreet.estimation.whole.family import Family
 from discreet.estimation.whole.interior import interior_point
 
-CLOSE = 1e-7
+_CLOSE = 1e-7
 """The gap at which a solution is good, relative to its scale."""
-SMALLEST = 1e-3
+_SMALLEST = 1e-3
 """The smallest scale: half the square of 0.045 standard errors."""
-DIGITS = 1e-9
+_DIGITS = 1e-9
 """The scale is at least this fraction of what the objective adds up: floats have no more digits."""
 SUMS = 1e-6
 """By how much sums may be missed; those above a million, by how much a million."""
-ROUNDS = 3
+_ROUNDS = 3
 """How often an interior point is tried, each time counted from the best point so far."""
 LARGEST = 50_000_000
 """Numbers in the matrices of all children up to which an interior point is tried: it keeps six copies."""
-MOST_STEPS = 10_000
-HARMLESS = 1e-4
+_MOST_STEPS = 10_000
+_HARMLESS = 1e-4
 """A gap at which no more steps are taken after all else: half the square of 0.014 standard errors, far less
 than rounding adds."""
-CHECK = 10
+_CHECK = 10
 """Steps between two computations of the gap, at first."""
 
 
@@ -71,11 +71,11 @@ def solve_family(family: Family) -> Solved:
     work = Alternation(family, polytope)
     best = _Judge(work)
     while not best.good and work.steps < _patience(family):
-        best.see(work.run(CHECK if work.steps < 10 * CHECK else 3 * CHECK))
+        best.see(work.run(_CHECK if work.steps < 10 * _CHECK else 3 * _CHECK))
     if not best.good:
         if not best.kept and (names := conflicting(family)):
             raise ContradictionError(names)
-        for _ in range(ROUNDS if family.children * family.cells**2 <= LARGEST else 0):
+        for _ in range(_ROUNDS if family.children * family.cells**2 <= LARGEST else 0):
             for iterate in interior_point(work):
                 work.steps += 1
                 best.see(iterate)
@@ -88,8 +88,8 @@ def solve_family(family: Family) -> Solved:
                 if best.good:
                     break
         # where sums leave next to no interior its points stall: alternating directions do not
-        while not (best.good or best.harmless) and work.steps < MOST_STEPS:
-            best.see(work.run(3 * CHECK))
+        while not (best.good or best.harmless) and work.steps < _MOST_STEPS:
+            best.see(work.run(3 * _CHECK))
     return best.solved
 
 
@@ -111,7 +111,7 @@ def _restored(x: Floats, work: Alternation, iterate: Iterate) -> Iterate:
         return Iterate(start, iterate.of_parent, iterate.of_rows)
     matrix = scipy.sparse.vstack(blocks).tocsr()
     room = np.concatenate([(work.high - start).ravel(), (start - work.low).ravel()])
-    found = scipy.optimize.milp(
+    solved = scipy.optimize.milp(
         np.ones(2 * x.size),
         constraints=scipy.optimize.LinearConstraint(
             scipy.sparse.hstack([matrix, -matrix]), np.concatenate(least), np.concatenate(most)
@@ -119,8 +119,8 @@ def _restored(x: Floats, work: Alternation, iterate: Iterate) -> Iterate:
         bounds=scipy.optimize.Bounds(0.0, np.maximum(room, 0.0)),
     )
     moved = start
-    if found.x is not None:
-        moved = start + (found.x[: x.size] - found.x[x.size :]).reshape(x.shape)
+    if solved.x is not None:
+        moved = start + (solved.x[: x.size] - solved.x[x.size :]).reshape(x.shape)
     moved, _ = nearest_columns(moved, work.metric, work.low, work.high, work.parent)
     return Iterate(moved, iterate.of_parent, iterate.of_rows)
 
@@ -129,9 +129,9 @@ def _patience(family: Family) -> int:
     """Return after how many steps an interior point is cheaper, which inverts each child about 20 times."""
     size = family.children * family.cells**2
     if size > LARGEST:
-        return MOST_STEPS
+        return _MOST_STEPS
     work = size / 1.5e5  # of a step, compared with what it costs anyway
-    return min(300 + int(20 * family.cells * work / (1.0 + work)), MOST_STEPS)
+    return min(300 + int(20 * family.cells * work / (1.0 + work)), _MOST_STEPS)
 
 
 class _Judge:
@@ -171,11 +171,11 @@ class _Judge:
 
     @property
     def good(self) -> bool:
-        return self.kept and self.gap <= CLOSE * self.scale
+        return self.kept and self.gap <= _CLOSE * self.scale
 
     @property
     def harmless(self) -> bool:
-        return self.kept and self.gap <= HARMLESS
+        return self.kept and self.gap <= _HARMLESS
 
     def see(self, iterate: Iterate) -> None:
         """Compute the gap of a point, and keep the point if it is the best so far."""
@@ -190,8 +190,8 @@ class _Judge:
             self.nearest = iterate
             self.x = np.clip(work.reference + x, work.polytope.low, work.polytope.high)
             self.objective = self.at_reference + value
-            digits = DIGITS * float(np.abs(self.x * work.family.pull).sum())
-            self.scale = max(value - self.lowest, SMALLEST, digits)
+            digits = _DIGITS * float(np.abs(self.x * work.family.pull).sum())
+            self.scale = max(value - self.lowest, _SMALLEST, digits)
 
     def _gap(self, iterate: Iterate, gradient: Floats) -> float:
         work, x = self.work, iterate.x
@@ -212,7 +212,7 @@ class _Judge:
             some = inside.sum(axis=0)
             mean = (gradient * inside).sum(axis=0) / np.where(some > 0, some, 1.0)
             gradients = [gradient - np.where(some > 0, mean, iterate.of_parent), gradient - iterate.of_parent]
-        return gap + min(self._remainder(one, up, down) for one in gradients)
+        return gap + min(self._remainder(slope, up, down) for slope in gradients)
 
     def _remainder(self, gradient: Floats, up: Floats, down: Floats) -> float:
         """Bound what a gradient, freed from all sums, can gain within the bounds of the cells."""

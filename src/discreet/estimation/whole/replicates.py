@@ -39,12 +39,12 @@ REPLICATES = 20
 """Replicates for bias and error, if no intervals are asked for and they do not take too long."""
 SECONDS = 4.0
 """About how many seconds of one processor they may take; two are always made."""
-MANY_PEOPLE = 1e6
+_MANY_PEOPLE = 1e6
 """In an area with more, noise is too small beside the counts to tell early which cells are empty."""
 LEAST_REPLICATES, MOST_REPLICATES = 50, 10_000
 MOST_NUMBERS = 150_000
 """Numbers of one depth that a replicate makes, more only if two families have more."""
-SIZES = np.array([0, 1, *(10**power for power in range(1, 10))])
+_SIZES = np.array([0, 1, *(10**power for power in range(1, 10))])
 """Where the classes of sizes begin."""
 STEP, FAR = 1 / 500, 10.0
 """Estimates of zeros are counted in steps of this many standard deviations, as far as this."""
@@ -96,19 +96,19 @@ class TableErrors:
     def joined(cls, some: Sequence[TableErrors]) -> TableErrors:
         """Return the errors of several tables of the same units, weighted by their cells."""
         parts: dict[tuple[str, str, int], list[TableError]] = {}
-        for found in some:
-            for one in found.errors:
-                parts.setdefault((one.level, one.query, one.least), []).append(one)
-        levels = list(dict.fromkeys(one.level for found in some for one in found.errors))
-        queries = list(dict.fromkeys(one.query for found in some for one in found.errors))
+        for errors in some:
+            for error in errors.errors:
+                parts.setdefault((error.level, error.query, error.least), []).append(error)
+        levels = list(dict.fromkeys(line.level for each in some for line in each.errors))
+        queries = list(dict.fromkeys(line.query for each in some for line in each.errors))
         keys = sorted(parts, key=lambda key: (levels.index(key[0]), queries.index(key[1]), key[2]))
         sizes: dict[tuple[str, str, int], Integers] = {}
-        for found in some:
-            for key, seen in found._sizes.items():
+        for errors in some:
+            for key, seen in errors._sizes.items():
                 sizes[key] = _added(sizes.get(key, seen[:0]), seen)
         return cls(
             tuple(_joined(parts[key], sizes[key]) for key in keys),
-            sum(one.replicates for one in some),
+            sum(each.replicates for each in some),
             some[0].units,
             some[0].all_units,
             _sizes=sizes,
@@ -126,8 +126,8 @@ class TableErrors:
         least = int(np.ceil(level * (many + 1)))
         if least > many:
             return np.inf
-        found = int(np.searchsorted(np.cumsum(seen), least))
-        return np.inf if found == len(seen) - 1 else found * STEP
+        bound = int(np.searchsorted(np.cumsum(seen), least))
+        return np.inf if bound == len(seen) - 1 else bound * STEP
 
     def ends(
         self,
@@ -143,7 +143,9 @@ class TableErrors:
         `estimate` are the estimates and their standard deviations, `ends` those of their intervals.
         """
         (values, deviations), (lower, upper) = estimate, ends
-        bound = np.array([self.zero_bound(one, query, level) for one in range(int(kind.max(initial=0)) + 1)])
+        bound = np.array(
+            [self.zero_bound(number, query, level) for number in range(int(kind.max(initial=0)) + 1)]
+        )
         with np.errstate(invalid="ignore"):
             not_zero = (lower == 0.0) & (deviations > 0.0) & (values > bound[kind][:, None] * deviations)
         lower = np.where(not_zero, 1.0, lower)
@@ -154,11 +156,11 @@ class TableErrors:
         )
 
 
-def _added(one: Integers, two: Integers) -> Integers:
+def _added(first: Integers, second: Integers) -> Integers:
     """Add two histograms."""
-    total = np.zeros(max(len(one), len(two)), dtype=np.int64)
-    total[: len(one)] += one
-    total[: len(two)] += two
+    total = np.zeros(max(len(first), len(second)), dtype=np.int64)
+    total[: len(first)] += first
+    total[: len(second)] += second
     return total
 
 
@@ -169,10 +171,10 @@ def _margin(sizes: Integers) -> int:
 
 
 def _joined(some: Sequence[TableError], sizes: Integers) -> TableError:
-    cells = sum(one.cells for one in some)
+    cells = sum(table_error.cells for table_error in some)
 
     def mean(values: Sequence[float]) -> float:
-        return sum(one.cells * value for one, value in zip(some, values, strict=True)) / cells
+        return sum(table_error.cells * value for table_error, value in zip(some, values, strict=True)) / cells
 
     first = some[0]
     return TableError(
@@ -181,11 +183,11 @@ def _joined(some: Sequence[TableError], sizes: Integers) -> TableError:
         first.least,
         first.most,
         cells,
-        mean([one.bias for one in some]),
-        mean([one.cells * one.bias_error**2 for one in some]) ** 0.5 / cells**0.5,
-        mean([one.rmse**2 for one in some]) ** 0.5,
+        mean([table_error.bias for table_error in some]),
+        mean([table_error.cells * table_error.bias_error**2 for table_error in some]) ** 0.5 / cells**0.5,
+        mean([table_error.rmse**2 for table_error in some]) ** 0.5,
         _margin(sizes),
-        mean([one.sd**2 for one in some]) ** 0.5,
+        mean([table_error.sd**2 for table_error in some]) ** 0.5,
     )
 
 
@@ -238,19 +240,25 @@ def _errors(
     every = np.arange(len(sample.units))
     for _ in range(replicates):
         again = sample.drawn(source)
-        made, place = make(again, sample.units), again.at()
+        made, again_at = make(again, sample.units), again.at()
         for counter in counters:
-            counter.add(made.rows(counter.query, every), place.values(counter.query))
+            counter.add(made.rows(counter.query, every), again_at.values(counter.query))
     levels = estimates.given.tree.levels
     lines = [line for counter in counters for line in counter.lines(levels)]
     kinds = dict.fromkeys(sample.tree.kind.tolist())  # from the top down
     order = {_level(levels, kind): number for number, kind in enumerate(kinds)}
-    lines.sort(key=lambda one: (order[one.level], queries.index(one.query), one.least))
-    zeros = {(kind, one.query): seen for one in counters for kind, seen in one.zeros.items()}
+    lines.sort(
+        key=lambda table_error: (
+            order[table_error.level],
+            queries.index(table_error.query),
+            table_error.least,
+        )
+    )
+    zeros = {(kind, tally.query): seen for tally in counters for kind, seen in tally.zeros.items()}
     sizes = {
-        (one.level, one.query, one.least): seen
+        (line.level, line.query, line.least): seen
         for counter in counters
-        for one, seen in zip(counter.lines(levels), counter.sizes, strict=True)
+        for line, seen in zip(counter.lines(levels), counter.sizes, strict=True)
     }
     return TableErrors(tuple(lines), replicates, len(sample.units), estimates.given.size, zeros, sizes)
 
@@ -266,14 +274,16 @@ class _Counter:
         self.query = query
         estimates, units = sample.estimates, sample.units
         self.truth = sample.table.rows(query, units)
-        place = estimates.view.variances(query, np.arange(estimates.shape.size))
-        self.deviations = np.sqrt(place)[estimates.node[units]][:, estimates.model.projection(query).classes]
+        position = estimates.view.variances(query, np.arange(estimates.shape.size))
+        self.deviations = np.sqrt(position)[estimates.node[units]][
+            :, estimates.model.projection(query).classes
+        ]
         kind = np.broadcast_to(sample.tree.kind[:, None], self.truth.shape)
         lost = estimates.view.undetermined(query, np.arange(estimates.shape.size))
         unknown = lost[estimates.node[units]][:, estimates.model.projection(query).classes]
         self.open = (self.truth >= 0) & (self.deviations > 0.0) & ~unknown
-        size = np.searchsorted(SIZES, self.truth[self.open], side="right") - 1
-        self.codes, self.of = np.unique(kind[self.open] * len(SIZES) + size, return_inverse=True)
+        size = np.searchsorted(_SIZES, self.truth[self.open], side="right") - 1
+        self.codes, self.of = np.unique(kind[self.open] * len(_SIZES) + size, return_inverse=True)
         self.cells = np.bincount(self.of, minlength=len(self.codes))
         self.variance = np.bincount(self.of, self.deviations[self.open] ** 2) if self.of.size else np.zeros(0)
         self.means: list[Floats] = []
@@ -287,9 +297,9 @@ class _Counter:
         error = (made - self.truth)[self.open]
         self.means.append(np.bincount(self.of, error, len(self.codes)) / self.cells)
         self.squares += np.bincount(self.of, error.astype(np.float64) ** 2, len(self.codes))
-        for place in range(len(self.codes)):
-            seen = np.bincount(np.abs(error[self.of == place]))
-            self.sizes[place] = _added(self.sizes[place], seen)
+        for number in range(len(self.codes)):
+            seen = np.bincount(np.abs(error[self.of == number]))
+            self.sizes[number] = _added(self.sizes[number], seen)
         zero = self.open & (self.truth == 0)
         far = np.where(made[zero] == 0, 0.0, np.maximum(estimate[zero], 0.0) / self.deviations[zero])
         steps = np.ceil(np.minimum(far, FAR) / STEP - 1e-9).astype(np.int64)
@@ -302,25 +312,25 @@ class _Counter:
         if not self.codes.size:
             return []
         means, many = np.stack(self.means), len(self.means)
-        found = []
-        for place, code in enumerate(self.codes.tolist()):
-            kind, size = divmod(code, len(SIZES))
-            least = int(SIZES[size])
-            found.append(
+        lines = []
+        for number, code in enumerate(self.codes.tolist()):
+            kind, size = divmod(code, len(_SIZES))
+            least = int(_SIZES[size])
+            lines.append(
                 TableError(
                     _level(levels, kind),
                     self.query,
                     least,
-                    int(SIZES[size + 1]) - 1 if size + 1 < len(SIZES) else None,
-                    int(self.cells[place]),
-                    float(means[:, place].mean()),
-                    float(means[:, place].std(ddof=1) / many**0.5),
-                    float(self.squares[place] / (many * self.cells[place])) ** 0.5,
-                    _margin(self.sizes[place]),
-                    float(self.variance[place] / self.cells[place]) ** 0.5,
+                    int(_SIZES[size + 1]) - 1 if size + 1 < len(_SIZES) else None,
+                    int(self.cells[number]),
+                    float(means[:, number].mean()),
+                    float(means[:, number].std(ddof=1) / many**0.5),
+                    float(self.squares[number] / (many * self.cells[number])) ** 0.5,
+                    _margin(self.sizes[number]),
+                    float(self.variance[number] / self.cells[number]) ** 0.5,
                 )
             )
-        return found
+        return lines
 
 
 class _Sample:
@@ -343,7 +353,7 @@ class _Sample:
             if inside.any():
                 self.exact[query] = at[units][inside], rows[inside]
         self._centre: dict[str, Integers] = {}
-        for name in dict.fromkeys(name for one in given.sources for name in one.cells):
+        for name in dict.fromkeys(name for source in given.sources for name in source.cells):
             counts = np.maximum(table.rows(given.query_of(name), self.units), 0)
             piece = given.pieces.get(name)
             self._centre[name] = counts if piece is None else counts[:, list(piece.cells)]
@@ -378,7 +388,8 @@ class _Sample:
         """Return the estimates from noise drawn anew around the table."""
         estimates = self.estimates
         sources: tuple[NoisySource, ...] = tuple(
-            InMemory(one.laws, self._measured(one, source)) for one in estimates.given.sources
+            InMemory(noisy_source.laws, self._measured(noisy_source, source))
+            for noisy_source in estimates.given.sources
         )
         below: ByComponent | None = None
         if self._below is not None:
@@ -392,24 +403,26 @@ class _Sample:
                 below.append(every)
         return estimates.redrawn(self.units, self.tree, sources, self.exact, below)
 
-    def _measured(self, one: NoisySource, source: Entropy | None) -> dict[str, Rows]:
-        found: dict[str, Rows] = {}
-        for query in one.cells:
-            who = np.flatnonzero([query in one.laws[kind] for kind in self.tree.kind.tolist()])
+    def _measured(self, noisy_source: NoisySource, source: Entropy | None) -> dict[str, Rows]:
+        measured: dict[str, Rows] = {}
+        for query in noisy_source.cells:
+            who = np.flatnonzero([query in noisy_source.laws[kind] for kind in self.tree.kind.tolist()])
             rows: Numbers = self._centre[query][who].astype(np.float64)
             for kind in np.unique(self.tree.kind[who]).tolist():
                 mine = np.flatnonzero(self.tree.kind[who] == kind)
-                rows[mine] += sample_errors(one.laws[kind][query], (mine.size, rows.shape[1]), source)
+                rows[mine] += sample_errors(
+                    noisy_source.laws[kind][query], (mine.size, rows.shape[1]), source
+                )
             if who.size:
-                found[query] = who, rows
-        return found
+                measured[query] = who, rows
+        return measured
 
 
 def replicate_work(estimates: Estimates, table: WholeRows, units: Integers) -> float:
     """Return about how many seconds one replicate of the table takes in a sample of units.
 
     A family of n areas takes time in proportion to n s^2 if s cells of its parent are not empty, and an area
-    without a parent to s^3; if it has more than `MANY_PEOPLE`, s is all its cells. The factors are as
+    without a parent to s^3; if it has more than `_MANY_PEOPLE`, s is all its cells. The factors are as
     measured, within a factor of 3, for 1 to 1,000 areas and 20 to 2,016 cells.
     """
     tree, model = estimates.given.tree, estimates.model
@@ -426,7 +439,7 @@ def replicate_work(estimates: Estimates, table: WholeRows, units: Integers) -> f
     families = 0.01 + 4e-7 * many[below] * filled[parents[below]] ** 2
     tops = units[tree.parent[units] < 0]
     every = sum(model.projection(query).cells for query in queries)
-    cells = np.where(people[tops] > MANY_PEOPLE, every, filled[tops])
+    cells = np.where(people[tops] > _MANY_PEOPLE, every, filled[tops])
     return float(families.sum() + (0.01 + 5e-9 * cells**3).sum())
 
 
@@ -454,7 +467,9 @@ def sampled_units(tree: Tree, cells: int) -> tuple[Integers, NDArray[np.bool_]]:
         kept = order[: max(2, int(np.searchsorted(np.cumsum(many[order]), most, side="right")))]
         closed.append(parents[np.setdiff1d(mine, kept)])
         kept = np.sort(kept)
-        families = [np.arange(begin[one], begin[one] + many[one]) + part.start for one in kept.tolist()]
+        families = [
+            np.arange(begin[family], begin[family] + many[family]) + part.start for family in kept.tolist()
+        ]
         chosen.append(np.concatenate(families) if families else np.zeros(0, dtype=np.int64))
     units = np.concatenate(chosen)
     return units, np.isin(units, np.concatenate([*closed, np.zeros(0, dtype=np.int64)]))

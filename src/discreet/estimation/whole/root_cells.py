@@ -20,15 +20,15 @@ from discreet.estimation.model import ApartProjection
 from discreet.estimation.projection import Projection
 
 STEPS = 4000
-OVER = 1.6
-CLOSE = 1e-9
+_OVER = 1.6
+_CLOSE = 1e-9
 """Residuals relative to the largest cell at which the steps end."""
-MANY = 100_000
+_MANY = 100_000
 """Cells from which on fewer digits do, as the numbers are rounded to whole ones at once: ..."""
-NEAR = 1e-3
-ADAPT = 25
+_NEAR = 1e-3
+_ADAPT = 25
 """Steps between two changes of the penalty."""
-MARGIN = 3.0
+_MARGIN = 3.0
 """Cells count as in play if their slack is at most its error times this."""
 
 
@@ -44,9 +44,9 @@ class RootSolution:
 
     def in_play(self) -> Integers:
         """Return the cells above zero, and those that may be; of very many only those above zero."""
-        may = self.slack < MARGIN * self.error if len(self.x) <= MANY else np.zeros(len(self.x), dtype=bool)
-        found: Integers = np.flatnonzero((self.x > 0) | may)
-        return found
+        may = self.slack < _MARGIN * self.error if len(self.x) <= _MANY else np.zeros(len(self.x), dtype=bool)
+        in_play: Integers = np.flatnonzero((self.x > 0) | may)
+        return in_play
 
 
 def solve_root_cells(
@@ -72,7 +72,7 @@ def solve_root_cells(
     >>> solve_root_cells(components.projection(table), J, h, every).x.round(6).tolist()
     [4.0, 1.0, 0.0]
     """
-    spectra = [np.linalg.eigh(one) for one in J]
+    spectra = [np.linalg.eigh(matrix) for matrix in J]
     sizes = np.concatenate([np.maximum(values, 0.0) for values, _ in spectra])
     largest = float(sizes.max(initial=0.0)) or 1.0
     times = np.ones(len(possible)) if weight is None else weight
@@ -87,34 +87,35 @@ def solve_root_cells(
     while steps < most:
         steps += 1
         asked = projection.collect(sum((a - b for a, b in zip(v, u, strict=True)), np.zeros_like(x))[None])
-        found = []
+        kept_sets = []
         for (values, vectors), pull, wish in zip(spectra, h, asked, strict=True):
             right = vectors.T @ (pull + rho * wish[0])
-            found.append((vectors @ (right / (np.maximum(values, 0.0) + many * rho)[:, None]))[None])
-        x = projection.read(found)[0]
+            kept_sets.append((vectors @ (right / (np.maximum(values, 0.0) + many * rho)[:, None]))[None])
+        x = projection.read(kept_sets)[0]
         moved, missed = 0.0, 0.0
-        for place, kept in enumerate(sets):
-            wide = OVER * x + (1 - OVER) * v[place]
-            new = kept.nearest(wide + u[place])
-            u[place] += wide - new
-            moved = max(moved, float(np.abs(new - v[place]).max(initial=0.0)))
+        for number, kept in enumerate(sets):
+            wide = _OVER * x + (1 - _OVER) * v[number]
+            new = kept.nearest(wide + u[number])
+            u[number] += wide - new
+            moved = max(moved, float(np.abs(new - v[number]).max(initial=0.0)))
             missed = max(missed, float(np.abs(x - new).max(initial=0.0)))
-            v[place] = new
-        scale = (CLOSE if len(possible) <= MANY else NEAR) * max(1.0, float(np.abs(x).max(initial=0.0)))
+            v[number] = new
+        scale = (_CLOSE if len(possible) <= _MANY else _NEAR) * max(1.0, float(np.abs(x).max(initial=0.0)))
         if moved < scale and missed < scale:
             break
-        if steps % ADAPT == 0:
+        if steps % _ADAPT == 0:
             factor = float(np.clip(np.sqrt(max(missed, 1e-300) / max(moved, 1e-300)), 0.2, 5.0))
             if not 0.5 < factor < 2.0:
                 rho *= factor
-                u = [one / factor for one in u]
+                u = [multiplier / factor for multiplier in u]
     # at the minimum the gradient of a cell is the sum of what each set pulls it by, which is rho u
     push = sum(
-        (kept.own(rho * one, near) for kept, one, near in zip(sets, u, v, strict=True)), np.zeros_like(x)
+        (kept.own(rho * multiplier, near) for kept, multiplier, near in zip(sets, u, v, strict=True)),
+        np.zeros_like(x),
     )
     x = np.minimum.reduce(v)
-    pulled = [one @ cells for one, cells in zip(J, projection.collect(x[None]), strict=True)]
-    gradient = projection.read([one - pull for one, pull in zip(pulled, h, strict=True)])[0]
+    pulled = [matrix @ cells for matrix, cells in zip(J, projection.collect(x[None]), strict=True)]
+    gradient = projection.read([vector - pull for vector, pull in zip(pulled, h, strict=True)])[0]
     error = float(np.abs(gradient + rho * np.sum(u, axis=0))[possible].max(initial=0.0))
     return RootSolution(x, np.where(possible, -push, np.inf), error, steps)
 
@@ -143,32 +144,32 @@ class _Kept:
 
     def nearest(self, wish: Floats) -> Floats:
         """Return the nearest cells that keep everything."""
-        found: Floats = np.where(self._possible, np.maximum(wish, 0.0), 0.0)
-        for place, cells in enumerate(self._groups):
-            total = float(found[cells] @ self._weight[cells])
-            _, least, most = self._limits[place]
+        nearest: Floats = np.where(self._possible, np.maximum(wish, 0.0), 0.0)
+        for number, cells in enumerate(self._groups):
+            total = float(nearest[cells] @ self._weight[cells])
+            _, least, most = self._limits[number]
             if total < least or total > most:
                 edge = least if total < least else most
-                found[cells] = on_simplex(wish[cells], edge, self._weight[cells])
-        return found
+                nearest[cells] = _on_simplex(wish[cells], edge, self._weight[cells])
+        return nearest
 
     def own(self, pull: Floats, near: Floats) -> Floats:
         """Return what of a pull comes from single cells: less that of their groups' sums, which is that of a
         cell above zero."""
-        found = pull.copy()
+        own = pull.copy()
         for cells in self._groups:
             above = cells[near[cells] > 0]
             if above.size:
-                found[cells] -= float(np.median(pull[above] / self._weight[above])) * self._weight[cells]
-        return found
+                own[cells] -= float(np.median(pull[above] / self._weight[above])) * self._weight[cells]
+        return own
 
 
-def on_simplex(wish: Floats, total: float, weight: Floats | None = None) -> Floats:
+def _on_simplex(wish: Floats, total: float, weight: Floats | None = None) -> Floats:
     """Return the cells at least zero with this sum, or weighted sum, nearest to `wish`.
 
-    >>> on_simplex(np.array([3.0, 1.0, -2.0]), 3.0).tolist()
+    >>> _on_simplex(np.array([3.0, 1.0, -2.0]), 3.0).tolist()
     [2.5, 0.5, 0.0]
-    >>> on_simplex(np.array([3.0, 1.0, -2.0]), 3.0, np.array([1.0, 2.0, 1.0])).round(6).tolist()
+    >>> _on_simplex(np.array([3.0, 1.0, -2.0]), 3.0, np.array([1.0, 2.0, 1.0])).round(6).tolist()
     [2.6, 0.2, 0.0]
     """
     if total <= 0 or not wish.size:
@@ -177,5 +178,5 @@ def on_simplex(wish: Floats, total: float, weight: Floats | None = None) -> Floa
     order = np.argsort(-wish / times, kind="stable")
     excess = (np.cumsum((wish * times)[order]) - total) / np.cumsum(times[order] ** 2)
     last = max(int(np.count_nonzero((wish / times)[order] > excess)) - 1, 0)
-    found: Floats = np.maximum(wish - excess[last] * times, 0.0)
-    return found
+    nearest: Floats = np.maximum(wish - excess[last] * times, 0.0)
+    return nearest

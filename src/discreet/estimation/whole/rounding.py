@@ -20,13 +20,13 @@ from discreet.estimation.whole.family import Family, endless
 
 WHOLE = 1e-6
 """A number this near to a whole one is taken for it."""
-COST = 100.0
+_COST = 100.0
 """Scale of the costs, far above the tolerances of the linear program."""
 TIE = 1e-3
 """Fractional parts that differ by less than this are in the hands of the hash."""
-FURTHER = 4.0
+_FURTHER = 4.0
 """Cost of each step beyond the neighbouring whole numbers, and ..."""
-OUTSIDE = 16.0
+_OUTSIDE = 16.0
 """... of each step of a sum beyond its neighbours, where nothing nearer exists."""
 
 
@@ -48,16 +48,16 @@ def round_family(x: Floats, family: Family, chain: Sequence[Integers], ties: Int
     part = x - floor
     if part.any():
         luck = (ties & 0xFFFFFFFF) / 2.0**32
-        found = _in_columns(floor, part, family, chain, luck)
-        if found is None:
-            found = _by_program(x, floor, part, family, chain, luck)
+        rounded = _in_columns(floor, part, family, chain, luck)
+        if rounded is None:
+            rounded = _by_program(x, floor, part, family, chain, luck)
     elif _broken(floor, family):
-        found = _further(x, floor, part, family, chain, np.zeros(x.shape))
+        rounded = _further(x, floor, part, family, chain, np.zeros(x.shape))
     else:
-        found = floor
-    if broken := _broken(found, family):
+        rounded = floor
+    if broken := _broken(rounded, family):
         raise AssertionError(f"rounding broke {broken}")
-    return found
+    return rounded
 
 
 def _broken(whole: Integers, family: Family) -> str:
@@ -93,8 +93,8 @@ def _in_columns(
     order = np.argsort(-(np.where(part > 0, part, -2.0) - TIE * luck), axis=0, kind="stable")
     rank = np.empty_like(order)
     np.put_along_axis(rank, order, np.arange(len(part))[:, None], axis=0)
-    found: Integers = floor + (rank < missing)
-    return found
+    in_columns: Integers = floor + (rank < missing)
+    return in_columns
 
 
 def _apart(label: Integers) -> bool:
@@ -182,15 +182,15 @@ def _by_program(
     members = np.full(x.shape, -1, dtype=np.int64)
     members[fractional] = np.arange(int(fractional.sum()))
     program = _program(x, floor, family, chain, members)
-    cost = COST * (1.0 - 2.0 * part[fractional] + TIE * luck[fractional])
+    cost = _COST * (1.0 - 2.0 * part[fractional] + TIE * luck[fractional])
     if program.height:
         matrix, least, most = program.matrix()
-        found = _whole_program(cost, matrix, least, most, np.zeros(len(cost)), np.ones(len(cost)))
+        chosen = _whole_program(cost, matrix, least, most, np.zeros(len(cost)), np.ones(len(cost)))
     else:
-        found = (cost < 0).astype(np.int64)
-    if found is not None:
+        chosen = (cost < 0).astype(np.int64)
+    if chosen is not None:
         whole = floor.copy()
-        whole[fractional] += found
+        whole[fractional] += chosen
         if not _broken(whole, family):
             return whole
     return _further(x, floor, part, family, chain, luck)
@@ -219,9 +219,9 @@ def _further(
     # one step up, more steps up, steps down, and steps of sums above and below
     costs = [
         1.0 - 2.0 * part + TIE * luck[may],
-        FURTHER - part + TIE * luck[may],
-        FURTHER + part + TIE * luck[may],
-        np.full(2 * len(soft), OUTSIDE),
+        _FURTHER - part + TIE * luck[may],
+        _FURTHER + part + TIE * luck[may],
+        np.full(2 * len(soft), _OUTSIDE),
     ]
     slack = scipy.sparse.coo_array(
         (
@@ -234,15 +234,15 @@ def _further(
     upper = np.concatenate(
         [first, np.maximum(room_up - first, 0.0), room_down, np.full(2 * len(soft), np.inf)]
     )
-    found = _whole_program(COST * np.concatenate(costs), wide, least, most, np.zeros(len(upper)), upper)
-    if found is None:
+    chosen = _whole_program(_COST * np.concatenate(costs), wide, least, most, np.zeros(len(upper)), upper)
+    if chosen is None:
         if names := conflicting(family):
             raise ContradictionError(names)
         raise InputError(
             "limits that do not nest leave fractions but no whole numbers that keep them all: leave one out"
         )
     whole = floor.copy()
-    whole[may] += found[:many] + found[many : 2 * many] - found[2 * many : 3 * many]
+    whole[may] += chosen[:many] + chosen[many : 2 * many] - chosen[2 * many : 3 * many]
     return whole
 
 
@@ -258,15 +258,15 @@ def _whole_program(
         scipy.sparse.csr_array(places, shape=matrix.shape), least, most
     )
     for whole in (0, 1):
-        found = scipy.optimize.milp(
+        solved = scipy.optimize.milp(
             cost,
             constraints=constraint,
             bounds=scipy.optimize.Bounds(low, high),
             integrality=np.full(len(cost), whole),
         )
-        if found.x is None:
+        if solved.x is None:
             return None
-        near = np.rint(found.x)
-        if np.abs(found.x - near).max(initial=0.0) < 1e-5:
+        near = np.rint(solved.x)
+        if np.abs(solved.x - near).max(initial=0.0) < 1e-5:
             return np.asarray(near, dtype=np.int64)
     return None

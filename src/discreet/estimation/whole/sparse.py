@@ -41,7 +41,7 @@ class WholeCells:
         """Put units after each other."""
         steps = [np.zeros(1, dtype=np.int64), *(np.diff(part.start) for part in parts)]
         none = [np.zeros(0, dtype=np.int64)]
-        cell, count = (np.concatenate(none + [getattr(part, name) for part in parts]) for name in FIELDS)
+        cell, count = (np.concatenate(none + [getattr(part, name) for part in parts]) for name in _FIELDS)
         return cls(np.cumsum(np.concatenate(steps)), cell, count)
 
     def __len__(self) -> int:
@@ -73,4 +73,4 @@ class WholeCells:
         return sums.reshape(len(self), groups)
 
 
-FIELDS = ("cell", "count")
+_FIELDS = ("cell", "count")

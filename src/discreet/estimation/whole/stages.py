@@ -33,7 +33,7 @@ FEW_CELLS = 1000
 """The cells of a query of few cells, at most."""
 GAIN = 20
 """The cells for each group of the coarse table, at least, on average."""
-LOT = 100
+_LOT = 100
 """Cells of several groups that are settled at a time."""
 NAME = "coarse table"
 
@@ -73,14 +73,14 @@ def coarse_table(known: Information, limited: Limited) -> CoarseTable | None:
     label = np.zeros(1, dtype=np.int64)
     for size, groups in zip(attributes.sizes, axes, strict=True):
         of = np.zeros(size, dtype=np.int64)
-        for place, group in enumerate(groups):
-            of[list(group)] = place
+        for number, group in enumerate(groups):
+            of[list(group)] = number
         label = (label[:, None] * len(groups) + of).ravel()
     first, sizes = np.unique(label, return_index=True, return_counts=True)[1:]
     if len(first) * GAIN > known.cells or not _is_sum(limited.atoms, label, first):
         return None
     projection = Projection(components, axes, unit_length=True)
-    seen = frozenset(place for place, one in enumerate(components) if projection.sees(one))
+    seen = frozenset(index for index, component in enumerate(components) if projection.sees(component))
     return CoarseTable(label, first, sizes.astype(np.float64), seen, projection)
 
 
@@ -108,9 +108,9 @@ class StagedUnits:
 
     def only(self) -> tuple[ByComponent, ByComponent]:
         """Return the information and the pull of the first unit by component, as far as the table goes."""
-        J = [one[self.of[0]] for one in self._J]
+        J = [matrix[self.of[0]] for matrix in self._J]
         h = self._table.projection.collect(self._coarse_pull[:1] * np.sqrt(self._table.size))
-        return J, [one[0] for one in h]
+        return J, [vector[0] for vector in h]
 
     def coarse(self, groups: Integers) -> Knowledge:
         """Return what is known about some groups of the coarse table, if all others are empty."""
@@ -123,9 +123,9 @@ class StagedUnits:
         every = np.zeros(self._table.groups)
         every[groups] = x
         collected = self._table.projection.collect((every / root)[None])
-        pulled = [(J[self.of[0]] @ one[0])[None] for J, one in zip(self._J, collected, strict=True)]
-        found: Floats = self._table.projection.read(pulled)[0] / root - self._coarse_pull[0]
-        return found
+        pulled = [(J[self.of[0]] @ vector[0])[None] for J, vector in zip(self._J, collected, strict=True)]
+        gradient: Floats = self._table.projection.read(pulled)[0] / root - self._coarse_pull[0]
+        return gradient
 
     def kinds(self, cells: Integers) -> Integers:
         """Return a number for each cell that is the same if the groups of two are known alike."""
@@ -150,19 +150,19 @@ def share_groups(
     """Return the whole cells of units that add up to `parent`, given the `sums` of groups (unit, group)."""
     group = table.label[units.support]
     order = np.argsort(group, kind="stable")
-    found = np.zeros((len(sums), len(group)), dtype=np.int64)
+    shares = np.zeros((len(sums), len(group)), dtype=np.int64)
     for places in _lots(group, order):
         own, of = np.unique(group[places], return_inverse=True)
         if len(own) == len(places):  # a group of one cell is settled
-            found[:, places] = sums[:, group[places]]
+            shares[:, places] = sums[:, group[places]]
             continue
         about = units.within(places)
         exact = sums[:, own]
         limit = Limits(NAME, of.ravel(), np.arange(len(sums)), exact, exact)
         family = Family(about.information, about.of, about.pull, parent[places], limits=(limit,))
         labels = [label[units.support[places]] for label in chain]
-        found[:, places] = round_family(solve_family(family).x, family, labels, ties[:, places])
-    return found
+        shares[:, places] = round_family(solve_family(family).x, family, labels, ties[:, places])
+    return shares
 
 
 def _lots(group: Integers, order: Integers) -> Iterator[Integers]:
@@ -175,7 +175,7 @@ def _lots(group: Integers, order: Integers) -> Iterator[Integers]:
     begin = np.flatnonzero(np.diff(group[rest], prepend=-1))
     start = 0
     for edge, end in zip(begin, [*begin[1:], len(rest)], strict=True):
-        if end - start > LOT and edge > start:
+        if end - start > _LOT and edge > start:
             yield rest[start:edge]
             start = int(edge)
     if start < len(rest):
@@ -197,9 +197,9 @@ def fill_groups(
     for number in np.flatnonzero(sums).tolist():
         places = order[ends[number] : ends[number + 1]]
         patterns = [np.unique(label[unit.support[places]], return_inverse=True)[1].ravel() for label in chain]
-        key = int(kind[number]), b"".join(one.tobytes() for one in [np.array([len(places)]), *patterns])
+        key = int(kind[number]), b"".join(array.tobytes() for array in [np.array([len(places)]), *patterns])
         alike.setdefault(key, []).append(places)
-    found = np.zeros(len(group), dtype=np.int64)
+    filled = np.zeros(len(group), dtype=np.int64)
     for some in alike.values():
         places = np.array(some)
         first = unit.within(places[0])
@@ -211,5 +211,5 @@ def fill_groups(
         family = Family(J[None], np.zeros(len(places), dtype=np.int64), pull, None, limits=(limit,))
         labels = [label[unit.support[places[0]]] for label in chain]
         labels = [np.unique(label, return_inverse=True)[1].ravel() for label in labels]
-        found[places] = round_family(solve_family(family).x, family, labels, ties[places])
-    return WholeCells.of(found[None], unit.support)
+        filled[places] = round_family(solve_family(family).x, family, labels, ties[places])
+    return WholeCells.of(filled[None], unit.support)

@@ -34,14 +34,14 @@ class TreePart:
     @classmethod
     def below(cls, tree: Tree, roots: slice) -> TreePart:
         """Return the part of a tree that begins with these units, which must be of one depth."""
-        found = [roots]
+        slices = [roots]
         depth = int(np.searchsorted(tree.starts, roots.start, side="right")) - 1
         for part in tree.depths[depth + 1 :]:
-            first, last = np.searchsorted(tree.parent[part], [found[-1].start, found[-1].stop])
+            first, last = np.searchsorted(tree.parent[part], [slices[-1].start, slices[-1].stop])
             if first == last:
                 break
-            found.append(slice(part.start + int(first), part.start + int(last)))
-        return cls(tuple(found))
+            slices.append(slice(part.start + int(first), part.start + int(last)))
+        return cls(tuple(slices))
 
     @property
     def roots(self) -> slice:
@@ -51,17 +51,17 @@ class TreePart:
     @cached_property
     def starts(self) -> tuple[int, ...]:
         """Where each depth begins among the part's own units."""
-        return tuple(np.cumsum([0, *(one.stop - one.start for one in self.slices)])[:-1].tolist())
+        return tuple(np.cumsum([0, *(units.stop - units.start for units in self.slices)])[:-1].tolist())
 
     @property
     def size(self) -> int:
         """How many units it has."""
-        return sum(one.stop - one.start for one in self.slices)
+        return sum(units.stop - units.start for units in self.slices)
 
     @property
     def units(self) -> Integers:
         """Its units, as the tree numbers them."""
-        return np.concatenate([np.arange(one.start, one.stop) for one in self.slices])
+        return np.concatenate([np.arange(units.start, units.stop) for units in self.slices])
 
     def within(self, units: slice) -> Iterator[tuple[slice, int]]:
         """Yield the tree's units for a slice of the part's own, and how much larger their numbers are."""
@@ -76,7 +76,7 @@ class TreePart:
         parent = [np.full(self.roots.stop - self.roots.start, -1, dtype=np.int64)]
         for start, above, here in zip(self.starts, self.slices, self.slices[1:], strict=False):
             parent.append(tree.parent[here] - above.start + start)
-        kind = np.concatenate([tree.kind[one] for one in self.slices])
+        kind = np.concatenate([tree.kind[units] for units in self.slices])
         names = None if tree.names is None else tree.names.take(self.units)
         return Tree(np.concatenate(parent), kind, self.starts, tree.levels, names)
 
@@ -197,7 +197,7 @@ def cut_at(tree: Tree, depth: int, most: int) -> TreeCut:
             first, many = unit, 0
         many += size
     parts.append(TreePart.below(tree, slice(first, here.stop)))
-    return TreeCut(tree, depth, tuple(one for one in parts if len(one.slices) > 1))
+    return TreeCut(tree, depth, tuple(part for part in parts if len(part.slices) > 1))
 
 
 def cut_tree(tree: Tree, most: int) -> TreeCut:
@@ -209,7 +209,7 @@ def cut_tree(tree: Tree, most: int) -> TreeCut:
     """
     sizes, last = sizes_below(tree), max(0, len(tree.depths) - 2)
     depth = next(
-        (place for place, part in enumerate(tree.depths[:last]) if int(sizes[part].max()) <= most), last
+        (number for number, part in enumerate(tree.depths[:last]) if int(sizes[part].max()) <= most), last
     )
     return cut_at(tree, depth, most)
 

@@ -36,16 +36,16 @@ class SubtreeSummary:
 
     def at(self, unit: int) -> tuple[Limit, ...]:
         """Return the limits with the number of the unit in another tree."""
-        return tuple(replace(one, units=np.array([unit])) for one in self.limits)
+        return tuple(replace(limit, units=np.array([unit])) for limit in self.limits)
 
     def arrays(self) -> dict[str, Numbers]:
         """Return it as arrays by name, without the names of the limits; `of_arrays` undoes this."""
-        found: dict[str, Numbers] = {}
-        for name in PARTS:
-            found |= {f"{name} {place}": one for place, one in enumerate(getattr(self, name))}
-        for place, one in enumerate(self.limits):
-            found |= {f"{name} {place}": getattr(one, name) for name in LIMIT}
-        return found
+        arrays: dict[str, Numbers] = {}
+        for name in _PARTS:
+            arrays |= {f"{name} {number}": array for number, array in enumerate(getattr(self, name))}
+        for index, limit in enumerate(self.limits):
+            arrays |= {f"{name} {index}": getattr(limit, name) for name in LIMIT}
+        return arrays
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, Numbers], limits: Sequence[str]) -> SubtreeSummary:
@@ -58,23 +58,23 @@ class SubtreeSummary:
             return np.asarray(arrays[name], dtype=np.int64)
 
         z, V, known, held = (
-            [floats(f"{name} {place}") for place in range(len(arrays)) if f"{name} {place}" in arrays]
-            for name in PARTS
+            [floats(f"{name} {number}") for number in range(len(arrays)) if f"{name} {number}" in arrays]
+            for name in _PARTS
         )
         own = [
             Limit(
                 name,
-                integers(f"label {place}"),
-                integers(f"units {place}"),
-                floats(f"lower {place}"),
-                floats(f"upper {place}"),
+                integers(f"label {number}"),
+                integers(f"units {number}"),
+                floats(f"lower {number}"),
+                floats(f"upper {number}"),
             )
-            for place, name in enumerate(limits)
+            for number, name in enumerate(limits)
         ]
         return cls(z, V, known, held, tuple(own))
 
 
-PARTS = ("z", "V", "known", "held")
+_PARTS = ("z", "V", "known", "held")
 LIMIT = ("label", "units", "lower", "upper")
 
 
@@ -86,11 +86,11 @@ def summary_bytes(named: Mapping[str, SubtreeSummary], note: str = "") -> bytes:
     >>> again["a"].z[0].tolist(), note
     ([[1.0, 1.0]], 'from b')
     """
-    limits = [[limit.name for limit in one.limits] for one in named.values()]
+    limits = [[limit.name for limit in subtree_summary.limits] for subtree_summary in named.values()]
     said = json.dumps({"note": note, "names": list(named), "limits": limits})
     every: dict[str, Numbers] = {"said": np.frombuffer(said.encode(), dtype=np.uint8).astype(np.int64)}
-    for place, one in enumerate(named.values()):
-        every |= {f"{place} {name}": array for name, array in one.arrays().items()}
+    for number, summary in enumerate(named.values()):
+        every |= {f"{number} {name}": array for name, array in summary.arrays().items()}
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as file:
         for name, array in every.items():
@@ -109,10 +109,10 @@ def read_summaries(data: bytes) -> tuple[dict[str, SubtreeSummary], str]:
         raise ValueError("these are no summaries") from error
     by_place: list[dict[str, Numbers]] = [{} for _ in said["names"]]
     for name, array in every.items():
-        place, _, rest = name.partition(" ")
-        by_place[int(place)][rest] = array
-    found = map(SubtreeSummary.of_arrays, by_place, said["limits"])
-    return dict(zip(said["names"], found, strict=True)), str(said["note"])
+        number, _, rest = name.partition(" ")
+        by_place[int(number)][rest] = array
+    subtree_summaries = map(SubtreeSummary.of_arrays, by_place, said["limits"])
+    return dict(zip(said["names"], subtree_summaries, strict=True)), str(said["note"])
 
 
 def summarised(estimates: Estimates, unit: int, limits: tuple[Limit, ...] = ()) -> SubtreeSummary:
@@ -140,16 +140,16 @@ def with_summaries(
     """
     tree = estimates.tree
     information, z = [], estimates.own_beliefs(slice(0, tree.size))
-    for place, solution in enumerate(estimates.solutions):
-        spaces, own, beliefs = solution.spaces, solution.beliefs, z[place]
+    for number, solution in enumerate(estimates.solutions):
+        spaces, own, beliefs = solution.spaces, solution.beliefs, z[number]
         V = own.V[tree.kind].copy()
         known, held = own.space[tree.kind].copy(), own.exact[tree.kind].copy()
         for unit, summary in summaries.items():
-            if summary.z[place].shape != beliefs[unit].shape:
+            if summary.z[number].shape != beliefs[unit].shape:
                 raise ValueError("a summary was made with other queries than the units above it have")
-            beliefs[unit], V[unit] = summary.z[place], summary.V[place]
-            known[unit] = spaces.number(summary.known[place])
-            held[unit] = spaces.number(summary.held[place])
+            beliefs[unit], V[unit] = summary.z[number], summary.V[number]
+            known[unit] = spaces.number(summary.known[number])
+            held[unit] = spaces.number(summary.held[number])
         for part in reversed(tree.depths[1:]):
             begin = np.flatnonzero(np.diff(tree.parent[part], prepend=-1))
             ends = np.append(begin[1:], part.stop - part.start)
@@ -164,6 +164,6 @@ def with_summaries(
                 )
                 V[above] = joint[0]
                 beliefs[above] = X1[0] @ beliefs[above] + X2[0] @ through @ beliefs[a:b].sum(axis=0)
-        found = replace(solution, V=V, below=known, below_held=held)
-        information.append(found.information(np.arange(tree.size)))
+        known_below = replace(solution, V=V, below=known, below_held=held)
+        information.append(known_below.information(np.arange(tree.size)))
     return information, z

@@ -59,7 +59,7 @@ class WholeTables:
         check_counts(estimates.given)
         self._attributes = estimates.model.attributes
         limits = tuple(bounds)
-        keys = settled_keys(estimates.view, estimates.node)
+        keys = _settled_keys(estimates.view, estimates.node)
         descents = {key: descent_of(estimates, key, limits) for key in keys}
         self._lost: Mapping[Key, NDArray[np.bool_]] = {key: descent.lost for key, descent in descents.items()}
         self._width = {key: descent.cells for key, descent in descents.items()}
@@ -73,18 +73,20 @@ class WholeTables:
         lost: Mapping[Key, NDArray[np.bool_]],
     ) -> WholeTables:
         """Return tables of cells that are settled already; `lost` says which units nothing determines."""
-        found = cls.__new__(cls)
-        found._attributes, found._cells, found._lost = model.attributes, cells, lost
-        found._width = {key: model.projections[key].cells if isinstance(key, str) else 0 for key in cells}
-        return found
+        whole_tables = cls.__new__(cls)
+        whole_tables._attributes, whole_tables._cells, whole_tables._lost = model.attributes, cells, lost
+        whole_tables._width = {
+            key: model.projections[key].cells if isinstance(key, str) else 0 for key in cells
+        }
+        return whole_tables
 
     def rows(self, query: str, units: Integers) -> Integers:
         """Return the cells of a query in some units, in the order of the attributes; -1 if not determined."""
         if self._attributes is None:
             every = np.arange(self._width[query])
-            found = self._cells[query].take(units).sums(every, len(every))
-            found[self._lost[query][units]] = -1
-            return found
+            rows = self._cells[query].take(units).sums(every, len(every))
+            rows[self._lost[query][units]] = -1
+            return rows
         table = self._attributes.tabulation(query, sums=True)
         cells = self._cells.get(table.variable or 0)
         if cells is None:
@@ -105,8 +107,8 @@ def settled(descent: Descent) -> WholeCells:
     """Return the whole cells of all units."""
     top = descent.top()
     units, parts = [np.flatnonzero(descent.tree.parent < 0)], [top]
-    for place, unit in enumerate(units[0].tolist()):
-        for family, cells in descent.below(unit, top.row(place)):
+    for number, unit in enumerate(units[0].tolist()):
+        for family, cells in descent.below(unit, top.row(number)):
             units.append(family)
             parts.append(cells)
     return WholeCells.join(parts).take(np.argsort(np.concatenate(units), kind="stable"))
@@ -118,7 +120,7 @@ def check_counts(given: Measurements) -> None:
         raise InputError("whole-number tables cannot be made of values that are not counts: leave them out")
 
 
-def settled_keys(view: View, node: Integers) -> list[Key]:
+def _settled_keys(view: View, node: Integers) -> list[Key]:
     """Return what is settled: the variables whose detailed cells are determined in every unit, or without
     attributes every query. `node` is that of each unit in the folded tree."""
     attributes = view.model.attributes
@@ -129,7 +131,7 @@ def settled_keys(view: View, node: Integers) -> list[Key]:
     for variable in attributes.variables:
         some = np.asarray(view.undetermined(attributes.detailed(variable), nodes).any(axis=1))
         lost[variable] = int(some[node].sum())
-    if unknown := _without_tables(attributes, view.model.queries, [one for one in lost if lost[one]]):
+    if unknown := _without_tables(attributes, view.model.queries, [query for query in lost if lost[query]]):
         areas = f"{lost[unknown]} area{'s' * (lost[unknown] > 1)}"
         raise InputError(
             f"whole-number tables are made of detailed cells, and no measurement determines those in {areas}"
@@ -147,12 +149,12 @@ def determined(model: Model, given: Measurements) -> dict[Key, NDArray[np.bool_]
     told, tree = given.told()
     shape, node = tree.folded(2)
     view = View(model, shape, told, model.solve(shape, told))
-    found = {}
-    for key in settled_keys(view, node):
-        found[key] = np.zeros(tree.size, dtype=bool)
+    tables = {}
+    for key in _settled_keys(view, node):
+        tables[key] = np.zeros(tree.size, dtype=bool)
         if isinstance(key, str):
-            found[key] = np.asarray(view.undetermined(key, np.arange(shape.size)).any(axis=1))[node]
-    return found
+            tables[key] = np.asarray(view.undetermined(key, np.arange(shape.size)).any(axis=1))[node]
+    return tables
 
 
 def _without_tables(

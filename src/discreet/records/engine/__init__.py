@@ -31,11 +31,11 @@ from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.files import belongs_to_another, surely
 from discreet.ledger.locks import locked, remove_if_dead, try_lock, unlock
 
-ENGINES = ("duckdb", "spark")
-MEMORY = "4GB"
+_ENGINES = ("duckdb", "spark")
+_MEMORY = "4GB"
 """The default memory of an engine."""
 
-LEAST = 256_000_000
+_LEAST = 256_000_000
 """The fewest bytes with which an engine starts."""
 
 FULL_MEMORY = "there is not enough memory; give more with --memory"
@@ -68,8 +68,8 @@ class Engine(ABC):
         "int64": "BIGINT",
     }
 
-    def __init__(self, backend: Any, place: Path) -> None:
-        self.backend, self.place = backend, place
+    def __init__(self, backend: Any, folder: Path) -> None:
+        self.backend, self.place = backend, folder
         self._names = count()
 
     def fresh(self) -> str:
@@ -121,14 +121,14 @@ class Engine(ABC):
         import ibis  # type: ignore[import-untyped]
 
         counts = [
-            relation.agg(rows=relation.count()).mutate(place=ibis.literal(place, "int32"))
-            for place, relation in enumerate(relations)
+            relation.agg(rows=relation.count()).mutate(place=ibis.literal(number, "int32"))
+            for number, relation in enumerate(relations)
         ]
         sizes: list[int] = self.fetch(ibis.union(*counts), sort=["place"]).column("rows").to_pylist()
         return sizes
 
 
-SHARE = 0.75
+_SHARE = 0.75
 """DuckDB's share of the memory given; the rest is for Python, Arrow and what DuckDB does not count."""
 
 
@@ -140,7 +140,7 @@ class DuckDB(Engine):
 
     name = "duckdb"
 
-    def __init__(self, place: Path, *, memory: int, threads: int | None) -> None:
+    def __init__(self, folder: Path, *, memory: int, threads: int | None) -> None:
         try:
             import duckdb
             import ibis
@@ -149,14 +149,14 @@ class DuckDB(Engine):
             raise DiscreetError(f"{text}: {install_hint('release')}") from None
         backend = ibis.duckdb.connect(
             ":memory:",
-            memory_limit=f"{int(memory * SHARE)}B",
+            memory_limit=f"{int(memory * _SHARE)}B",
             threads=threads or usable_cpus(),
-            temp_directory=str(place / "duckdb"),
+            temp_directory=str(folder / "duckdb"),
             preserve_insertion_order=False,
             autoinstall_known_extensions=False,
             autoload_known_extensions=False,
         )
-        super().__init__(backend, place)
+        super().__init__(backend, folder)
         # the operating system caches files anyway, in memory that is not counted as this process's
         with suppress(duckdb.CatalogException):  # before DuckDB 1.3 there was no such setting
             backend.con.execute("SET enable_external_file_cache = false")
@@ -341,23 +341,23 @@ def connect(
     Traceback (most recent call last):
     discreet.errors.InputError: engine is 'sqlite'; it must be duckdb or spark
     """
-    if engine not in ENGINES:
-        raise InputError(f"engine is {engine!r}; it must be {' or '.join(ENGINES)}")
+    if engine not in _ENGINES:
+        raise InputError(f"engine is {engine!r}; it must be {' or '.join(_ENGINES)}")
     if threads is not None and not 1 <= threads <= 1024:
         raise InputError(f"threads is {threads}; it must be from 1 to 1024")
     if spark_master is not None and engine != "spark":
         raise InputError("--spark-master is given, but the engine is duckdb; give --engine spark too")
-    size = memory_bytes(memory or MEMORY)
-    with lasting_directory() if engine == "spark" else spill_directory() as place:
+    size = _memory_bytes(memory or _MEMORY)
+    with _lasting_directory() if engine == "spark" else _spill_directory() as folder:
         opened: Engine
         # a signal may interrupt any query to DuckDB, including those that Ibis sends
         with _translated() if engine == "duckdb" and find_spec("duckdb") else nullcontext():
             if engine == "duckdb":
-                opened = DuckDB(place, memory=size, threads=threads)
+                opened = DuckDB(folder, memory=size, threads=threads)
             else:
                 from discreet.records.engine.spark import Spark
 
-                opened = Spark(place, memory=size, threads=threads, master=spark_master)
+                opened = Spark(folder, memory=size, threads=threads, master=spark_master)
             try:
                 yield opened
             finally:
@@ -368,19 +368,19 @@ _UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12, "MIB": 2**20, "GIB": 2**30, "T
 _SIZE = re.compile(r"(\d{1,6}(?:\.\d{1,3})?)\s*([A-Za-z]+)")
 
 
-def memory_bytes(text: str) -> int:
+def _memory_bytes(text: str) -> int:
     """Return a size such as 4GB in bytes.
 
-    >>> memory_bytes("4GB"), memory_bytes("1.5 GiB")
+    >>> _memory_bytes("4GB"), _memory_bytes("1.5 GiB")
     (4000000000, 1610612736)
-    >>> memory_bytes("4 gigs")
+    >>> _memory_bytes("4 gigs")
     Traceback (most recent call last):
     discreet.errors.InputError: memory is '4 gigs'; it must be a size such as 4GB or 500MB, at least 256MB
     """
     match = _SIZE.fullmatch(text.strip())
     unit = _UNITS.get(match[2].upper()) if match else None
     size = int(float(match[1]) * unit) if match and unit else 0
-    if size < LEAST:
+    if size < _LEAST:
         raise InputError(f"memory is {text!r}; it must be a size such as 4GB or 500MB, at least 256MB")
     return size
 
@@ -389,53 +389,53 @@ PREFIX = "discreet-spill-"
 
 
 @contextmanager
-def spill_directory() -> Iterator[Path]:
+def _spill_directory() -> Iterator[Path]:
     """Make a directory among the system's temporary files (TMPDIR), readable by its owner only.
 
-    >>> with spill_directory() as place:
+    >>> with _spill_directory() as place:
     ...     oct(place.stat().st_mode)[-3:]
     '700'
     >>> place.exists()
     False
     """
     root = Path(tempfile.gettempdir())
-    place = root / f"{PREFIX}{secrets.token_hex(8)}"
+    folder = root / f"{PREFIX}{secrets.token_hex(8)}"
     lock: list[int] = []
 
     def remove() -> None:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(folder, ignore_errors=True)
         while lock:
-            unlock(place, lock.pop())
+            unlock(folder, lock.pop())
 
     with surely(remove):
         try:
             with locked(root):  # no other process may remove this one before it has its lock
                 remove_abandoned(root)
-                place.mkdir(0o700)
-                lock += [held for held in [try_lock(place)] if held is not None]
+                folder.mkdir(0o700)
+                lock += [held for held in [try_lock(folder)] if held is not None]
         except OSError as error:
             raise InputError(f"no temporary directory can be made in {root}: {error.strerror}") from None
-        yield place
+        yield folder
 
 
 @contextmanager
-def lasting_directory() -> Iterator[Path]:
+def _lasting_directory() -> Iterator[Path]:
     """Yield one directory for all sessions of this process, emptied when none uses it, removed at exit.
 
     Java keeps using the first directory it was given, so that one must stay until the end.
 
-    >>> with lasting_directory() as first, lasting_directory() as second:
+    >>> with _lasting_directory() as first, _lasting_directory() as second:
     ...     first == second
     True
     """
-    place = _of_this_process()
-    _users.append(place)
+    folder = _of_this_process()
+    _users.append(folder)
     try:
-        yield place
+        yield folder
     finally:
-        _users.remove(place)
+        _users.remove(folder)
         if not _users:
-            for path in place.iterdir():
+            for path in folder.iterdir():
                 if path.is_dir():
                     shutil.rmtree(path, ignore_errors=True)
                 else:
@@ -449,14 +449,14 @@ _users: list[Path] = []
 def _of_this_process() -> Path:
     until_exit = ExitStack()
     atexit.register(until_exit.close)
-    return until_exit.enter_context(spill_directory())
+    return until_exit.enter_context(_spill_directory())
 
 
 def remove_abandoned(root: Path) -> None:
     """Remove spill directories whose process has ended, which releases the lock of the directory."""
     with suppress(OSError):
-        for place in root.glob(f"{PREFIX}*"):
-            if place.is_symlink() or belongs_to_another(place.stat()):
+        for folder in root.glob(f"{PREFIX}*"):
+            if folder.is_symlink() or belongs_to_another(folder.stat()):
                 continue
             with suppress(OSError):
-                remove_if_dead(place)
+                remove_if_dead(folder)

@@ -43,7 +43,7 @@ from discreet.records.engine import (
 if TYPE_CHECKING:
     from pyspark import SparkConf
 
-STOP = 2.0
+_STOP = 2.0
 """Seconds to wait for a session to stop after an error or a signal."""
 
 
@@ -57,7 +57,7 @@ class Spark(Engine):
     name = "spark"
     quote = "`"
 
-    def __init__(self, place: Path, *, memory: int, threads: int | None, master: str | None) -> None:
+    def __init__(self, folder: Path, *, memory: int, threads: int | None, master: str | None) -> None:
         need_java()
         try:
             import ibis  # type: ignore[import-untyped]
@@ -69,10 +69,10 @@ class Spark(Engine):
 
         self._own = SparkSession.getActiveSession() is None
         cores = threads or usable_cpus()
-        self._session = _start(place, master or f"local[{cores}]", memory, cores)
+        self._session = _start(folder, master or f"local[{cores}]", memory, cores)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            super().__init__(ibis.pyspark.connect(self._session), place)
+            super().__init__(ibis.pyspark.connect(self._session), folder)
         self._kept: dict[str, Any] = {}
 
     def upload(self, table: ArrowTable) -> Relation:
@@ -131,7 +131,7 @@ class Spark(Engine):
             # after a signal or an error do not keep the user waiting: Java ends with this process anyway
             with suppress(Exception), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                _aside(self._session.stop, None if sys.exc_info()[0] is None else STOP)
+                _aside(self._session.stop, None if sys.exc_info()[0] is None else _STOP)
 
     def _frame(self, expression: Relation) -> Any:
         return self._session.sql(self.sql(expression))
@@ -161,14 +161,14 @@ def need_java() -> None:
         raise EngineError(f"Spark needs Java 17, and {where}; install it, or use --engine duckdb")
 
 
-def _start(place: Path, master: str, memory: int, cores: int) -> Any:
+def _start(folder: Path, master: str, memory: int, cores: int) -> Any:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     settings = {
         "spark.driver.memory": f"{memory // 2**20}m",
-        "spark.local.dir": str(place),
-        "spark.sql.warehouse.dir": str(place / "warehouse"),
+        "spark.local.dir": str(folder),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",
@@ -185,7 +185,7 @@ def _start(place: Path, master: str, memory: int, cores: int) -> Any:
     conf = SparkConf().setAppName("discreet").setMaster(master).setAll(list(settings.items()))
     own, opened = SparkSession.getActiveSession() is None, list[SparkContext]()
     try:
-        with _java(place, conf):
+        with _java(folder, conf):
             # started from this thread, Spark would handle Ctrl-C itself
             _aside(lambda: opened.append(SparkContext.getOrCreate(conf)))
             session = SparkSession.builder.config(conf=conf).getOrCreate()
@@ -209,7 +209,7 @@ _started: list[subprocess.Popen[bytes]] = []
 
 
 @contextmanager
-def _java(place: Path, conf: SparkConf) -> Iterator[None]:
+def _java(path: Path, conf: SparkConf) -> Iterator[None]:
     """Start the Java process that all sessions share, unless there is one, and end it with this process.
 
     PySpark is not trusted with this: if a signal comes while Java starts, PySpark loses track of the process,
@@ -226,7 +226,7 @@ def _java(place: Path, conf: SparkConf) -> Iterator[None]:
     home = next(Path(folder) for folder in homes if folder and Path(folder).is_dir())
     options = [text for key, value in conf.getAll() for text in ("--conf", f"{key}={value}")]
     more = shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
-    said = place / "gateway"
+    said = path / "gateway"
     atexit.register(_end_java)  # registered after the directory, so Java ends before it is removed
     try:
         with _signals_wait():

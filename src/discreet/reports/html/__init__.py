@@ -145,7 +145,7 @@ def gather(
     many = [delta] if isinstance(delta, str | int | Fraction | Decimal) else list(delta)
     if not many:
         raise InputError("no delta is given; at least one is needed, such as 1e-10")
-    asked = list(dict.fromkeys(read_probabilities(one, name="delta").values[0] for one in many))
+    asked = list(dict.fromkeys(read_probabilities(text, name="delta").values[0] for text in many))
     chance = numbers.prior(prior)
     if account is None:
         account = account_of(release, neighbours=neighbours, people=people, jobs=jobs)
@@ -165,13 +165,13 @@ def gather(
     more = [small for small in map(Fraction, DELTAS) if small not in asked]
     table = [*rows, *epsilon_rows(during("Comparing paths"), more, zcdp=zcdp)]
     missed = during("Weighing both errors").tradeoff(alpha=list(ALPHAS))
-    found, unsaved = None, ""
+    savings_found, unsaved = None, ""
     if savings and account.people == 1:  # calibration is for one person
-        found, unsaved = _saving(release, asked[0], during("Looking for the least noise"))
+        savings_found, unsaved = _saving(release, asked[0], during("Looking for the least noise"))
     told = "Proving the best guess" if certify else "Weighing everything published"
     everything = risk(
         release,
-        prior=[chance, *(one for one in _RARE if one != chance)],
+        prior=[chance, *(rare for rare in _RARE if rare != chance)],
         false_positive_rates=["1e-4"],
         delta=asked[0],
         certify=certify,
@@ -197,7 +197,7 @@ def gather(
         ),
         estimates=_estimates(release),
         drawn=sampled(during("Drawing the curves"), zcdp),
-        calibration=found,
+        calibration=savings_found,
         unsaved=unsaved,
         certified=certify,
         unproved=unproved,

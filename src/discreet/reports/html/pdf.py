@@ -18,7 +18,7 @@ NAMES = (
     "google-chrome-stable",
     "chrome",
 )
-SECONDS = 120
+_SECONDS = 120
 
 
 def find_chromium() -> str:
@@ -28,8 +28,8 @@ def find_chromium() -> str:
     True
     """
     for name in NAMES:
-        if found := shutil.which(name):
-            return found
+        if path := shutil.which(name):
+            return path
     raise InputError(
         f"a PDF needs Chromium, and none of {', '.join(NAMES)} was found; "
         "the HTML file prints from any browser"
@@ -39,8 +39,8 @@ def find_chromium() -> str:
 def print_pdf(html: str, *, browser: str | None = None) -> bytes:
     """Return the page as PDF; the browser works in a directory of its own, which is removed."""
     program = browser or find_chromium()
-    with tempfile.TemporaryDirectory(prefix="discreet-", ignore_cleanup_errors=True) as place:
-        source, target = Path(place, "page.html"), Path(place, "page.pdf")
+    with tempfile.TemporaryDirectory(prefix="discreet-", ignore_cleanup_errors=True) as folder:
+        source, target = Path(folder, "page.html"), Path(folder, "page.pdf")
         source.write_text(html, encoding="utf-8")
         command = [
             program,
@@ -49,15 +49,15 @@ def print_pdf(html: str, *, browser: str | None = None) -> bytes:
             "--disable-background-networking",
             "--no-first-run",
             "--no-pdf-header-footer",
-            f"--user-data-dir={place}/profile",
+            f"--user-data-dir={folder}/profile",
             f"--print-to-pdf={target}",
             *(["--no-sandbox"] if _is_root() else []),
             source.as_uri(),
         ]
         try:
-            done = subprocess.run(command, capture_output=True, timeout=SECONDS, check=False, cwd=place)
+            done = subprocess.run(command, capture_output=True, timeout=_SECONDS, check=False, cwd=folder)
         except subprocess.TimeoutExpired:
-            raise InputError(f"Chromium did not print the page within {SECONDS} s") from None
+            raise InputError(f"Chromium did not print the page within {_SECONDS} s") from None
         except OSError as error:
             raise InputError(f"Chromium cannot be started: {error.strerror}") from None
         if done.returncode != 0 or not target.is_file():
