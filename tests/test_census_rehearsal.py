@@ -11,6 +11,7 @@ from typing import Any
 
 import pyarrow
 import pytest
+from present import IS_WHOLE
 
 from discreet.accounting.overall import account
 from discreet.budget import Level, Query, Release, Spine
@@ -54,6 +55,7 @@ def test_the_page_says_what_is_invented_extrapolated_and_left_out(
     assert page.count("<td>") == 2 * 5
 
 
+@pytest.mark.skipif(not IS_WHOLE, reason="it runs commands of many guests")
 def test_every_command_of_a_step_is_there(census: Any, steps: list[dict[str, Any]]) -> None:
     """Commands exist, and what they read is made before: the nation, or an earlier step."""
     from discreet.cli.commands import all_commands
@@ -160,6 +162,7 @@ def test_units_that_change_together_are_one_release(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not IS_WHOLE, reason="it runs commands of many guests")
 def test_the_whole_census_on_few_people(tmp_path: Path) -> None:
     """All steps but the whole-number tables of the DHC, which take minutes. Measured: 91 CPU-seconds."""
     out = tmp_path / "census"

@@ -308,6 +308,7 @@ def test_the_page_on_the_command_line_is_what_the_help_gives(monkeypatch: pytest
     assert len(re.findall(r"^##+ `discreet ", written, re.MULTILINE)) > 30  # every command, and its parts
 
 
+@pytest.mark.skipif(not IS_WHOLE, reason="some are tests of guests")
 def test_sharp_edges_name_tests_that_exist() -> None:
     page = (ROOT / "docs" / "explanation" / "sharp-edges.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(test_\w+)`", page))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_fixtures import discreet, refused  # noqa: F401
 from safetab_brute import GRF_HEADER, PERSON_HEADER
 from safetab_toy import DATA, SPEC_2020
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from math import exp, fsum
@@ -376,3 +377,15 @@ def test_bad_input() -> None:
     ):
         with pytest.raises(InputError):
             call()
+
+
+def test_a_place_has_a_budget_or_a_margin(refused: Callable[..., str]):
+    said = refused("safetab", "design", "--levels", "USA:2", "--rho", "USA:2=1", "--margin", "USA:2=3")
+    assert "USA:2 has a --rho and a --margin; give one of them" in said
+
+
+def test_a_margin_that_follows_from_a_rho_is_said_to(refused: Callable[..., str]):
+    found = refused("safetab", "design", "--levels", "COUNTY:2", "--rho", "COUNTY:2=1e-12", "--quiet")
+    assert "rho of COUNTY:2 is 1e-12: the 95 % margin of its cells is 4382613, and at most 1000000" in found
+    found = refused("safetab", "design", "--levels", "COUNTY:2", "--margin", "COUNTY:2=4382613", "--quiet")
+    assert "margin is 4382613; it must be a whole number from 1 to 1000000" in found

@@ -74,7 +74,7 @@ def test_a_shell_offers_what_fits(shell: str, folder: Path) -> None:
 
     assert at("discreet ") == {one.name for one in commands_of()}
     assert at("discreet acc") == {"account", "accuracy"}
-    assert {"single", "table", "audit"} <= at("discreet risk ")
+    assert {"single", "table", "records"} <= at("discreet risk ")
     assert at("discreet ledger w") == {"witness"}
     assert {"--delta", "--certify", "--neighbours", "--json", "--help"} <= at("discreet account dhc-2020 --")
     assert at("discreet account dhc-2020 --neigh") == {"--neighbours"}

@@ -158,11 +158,6 @@ def test_a_mistake_of_the_program_shows_itself(discreet, monkeypatch):
         discreet("account", PRESET)
 
 
-def test_a_place_has_a_budget_or_a_margin(refused):
-    said = refused("safetab", "design", "--levels", "USA:2", "--rho", "USA:2=1", "--margin", "USA:2=3")
-    assert "USA:2 has a --rho and a --margin; give one of them" in said
-
-
 @pytest.mark.parametrize(
     "command", [["show"], ["show", "--toml"], ["account"], ["compare", "dhc-2022-08-25"]]
 )
@@ -177,13 +172,6 @@ def test_names_cannot_steer_a_terminal(discreet, small, command):
     refused = discreet("calibrate", small, "--delta", "1e-9", "--moe", "\u202eState=3")
     assert refused.status == 2
     assert "\u202e" not in refused.err
-
-
-def test_a_margin_that_follows_from_a_rho_is_said_to(refused):
-    found = refused("safetab", "design", "--levels", "COUNTY:2", "--rho", "COUNTY:2=1e-12", "--quiet")
-    assert "rho of COUNTY:2 is 1e-12: the 95 % margin of its cells is 4382613, and at most 1000000" in found
-    found = refused("safetab", "design", "--levels", "COUNTY:2", "--margin", "COUNTY:2=4382613", "--quiet")
-    assert "margin is 4382613; it must be a whole number from 1 to 1000000" in found
 
 
 SINGLE = ("risk", "single", "--noisy", "1", "--variance", "5", "--prior")

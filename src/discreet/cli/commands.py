@@ -22,8 +22,8 @@ _SHOWN = 8
 def all_commands() -> dict[str, Command]:
     """Return all commands by their words, those of the core before those of guests.
 
-    >>> all_commands()["cellkey check"].help
-    'Does a perturbation table keep its rules, and what does one cell cost?'
+    >>> all_commands()["policy sign"].help
+    'Sign a policy, in a file beside it.'
     """
     commands: dict[str, Command] = {}
     owner: dict[str, str] = {}

@@ -57,24 +57,24 @@ def study_answer(study: Study) -> Answer:
 
 
 @describes(FreeLaw)
-def free_law_answer(found: FreeLaw) -> Answer:
+def free_law_answer(law: FreeLaw) -> Answer:
     """Say what variance the table has, and what the laws with a formula need for the same promise."""
-    power, least = found.power
+    power, least = law.power
     sizes = {
-        "gaussian": ("discrete Gaussian", found.gaussian),
-        "laplace": ("discrete Laplace", found.laplace),
+        "gaussian": ("discrete Gaussian", law.gaussian),
+        "laplace": ("discrete Laplace", law.laplace),
         "power": (f"power {power}", least),
-        "table": (f"table of {len(found.table.absent)} probabilities", found.variance),
+        "table": (f"table of {len(law.table.absent)} probabilities", law.variance),
     }
     table = AnswerTable(
         (Column("noise", "noise", is_text=True), Column("variance", "variance")),
         tuple((name, Quantity(size, digits=5)) for name, size in sizes.values()),
     )
-    promise = {"epsilon": Quantity(found.epsilon, Style.GIVEN), "delta": Quantity(found.delta, Style.GIVEN)}
-    gain = Quantity(found.gain, Style.PERCENT)
-    reached = Quantity(found.account_epsilon, rounding=Rounding.UP, digits=8)
+    promise = {"epsilon": Quantity(law.epsilon, Style.GIVEN), "delta": Quantity(law.delta, Style.GIVEN)}
+    gain = Quantity(law.gain, Style.PERCENT)
+    reached = Quantity(law.account_epsilon, rounding=Rounding.UP, digits=8)
     record = {
-        "counts": found.counts,
+        "counts": law.counts,
         **promise,
         "gain": gain,
         "account_epsilon": reached,
@@ -82,7 +82,7 @@ def free_law_answer(found: FreeLaw) -> Answer:
     }
     title = sentence(
         "Noise on {counts} counts for epsilon {epsilon} at delta {delta}",
-        counts=count_quantity(found.counts),
+        counts=count_quantity(law.counts),
         **promise,
     )
     saved = sentence(
@@ -128,7 +128,7 @@ def studies_answer(found: Sequence[Study], *, own: bool = False, left_out: Seque
         if own:
             body += [Paragraph(study.title, wraps=False), _rows(study), *_notes(study)]
         else:
-            body += _checked(study, [one for one in study.checks if one.verdict not in quiet])
+            body += _checked(study, [check for check in study.checks if check.verdict not in quiet])
     if len(found) > 1:
         body.append(Paragraph(f"together: {verdicts(checks)}", wraps=False))
     if left_out:
@@ -153,8 +153,8 @@ def study_list_answer(entries: Sequence[StudyEntry]) -> Answer:
         Column(key="takes_long"),
     )
     rows = tuple(
-        (one.name, one.what, where(one), "yes" if one.is_long else "", one.source, one.is_long)
-        for one in entries
+        (entry.name, entry.what, where(entry), "yes" if entry.is_long else "", entry.source, entry.is_long)
+        for entry in entries
     )
     table = AnswerTable(columns, rows)
     return Answer("Studies", {"studies": table}, (table,), command="discreet reproduce --list")
@@ -166,11 +166,11 @@ def verdicts(checks: Iterable[Compared]) -> str:
     >>> verdicts([])
     'no printed values'
     """
-    found = Counter(one.verdict for one in checks)
-    total = sum(found.values())
+    counts = Counter(check.verdict for check in checks)
+    total = sum(counts.values())
     if not total:
         return "no printed values"
-    parts = ", ".join(f"{many} {verdict.value}" for verdict, many in sorted(found.items()))
+    parts = ", ".join(f"{many} {verdict.value}" for verdict, many in sorted(counts.items()))
     return f"{total} printed value{'s' * (total > 1)}: {parts}"
 
 
@@ -187,10 +187,10 @@ def _notes(study: Study) -> Iterator[Part]:
 
 def _printed(checks: Sequence[Compared]) -> AnswerTable:
     rows: list[tuple[Cell, ...]] = []
-    for one in checks:
-        said = one.printed
+    for check in checks:
+        said = check.printed
         about = (said.paper, said.place, said.what, said.at, said.text)
-        rows.append((*about, one.ours, one.difference, one.verdict.value, one.why))
+        rows.append((*about, check.ours, check.difference, check.verdict.value, check.why))
     return AnswerTable(_PRINTED, tuple(rows))
 
 
@@ -199,8 +199,8 @@ def _rows(study: Study) -> AnswerTable:
     digits = 3 if study.name == "dhc-tables" else 5  # differences near rounding have no more
     texts = _TEXTS.get(study.name, 0)
     columns = tuple(
-        Column(name.replace("_", " "), name, is_text=place < texts)
-        for place, name in enumerate(study.columns)
+        Column(name.replace("_", " "), name, is_text=index < texts)
+        for index, name in enumerate(study.columns)
     )
     rows = tuple(
         tuple(Quantity(v, Style.BRIEF, digits=digits) if isinstance(v, float) else v for v in row)

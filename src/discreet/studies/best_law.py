@@ -140,17 +140,17 @@ class _Program:
         share = steps - cell
         tilted = mass * np.exp(self.theta * value)
         total = float(tilted.sum())
-        place = cell.astype(np.int64) % _POINTS
+        point = cell.astype(np.int64) % _POINTS
         law = np.zeros(_POINTS)
-        np.add.at(law, place, tilted * (1 - share))
-        np.add.at(law, (place + 1) % _POINTS, tilted * share)
+        np.add.at(law, point, tilted * (1 - share))
+        np.add.at(law, (point + 1) % _POINTS, tilted * share)
         spectrum = np.fft.rfft(law / total)
         others = spectrum ** (self.n - 1)
         finite = float(np.fft.irfft(others * spectrum, _POINTS) @ self.kernel)
         # what the others leave, at each point
         rest = np.fft.irfft(np.conj(others * self.transformed), _POINTS)
         scale = self.n * math.log(total) - self.theta * self.epsilon
-        here, there = rest[place], rest[(place + 1) % _POINTS]
+        here, there = rest[point], rest[(point + 1) % _POINTS]
         inside = (1 - share) * here + share * there
         lift = math.exp(scale) * self.n / total
         by_mass = lift * np.exp(self.theta * value) * inside
@@ -173,7 +173,7 @@ class _Program:
         room = 0.0
         for _ in range(8):
             aim = math.log(self.delta) - room
-            found = scipy.optimize.minimize(
+            solution = scipy.optimize.minimize(
                 self.variance,
                 u,
                 jac=True,
@@ -185,7 +185,7 @@ class _Program:
                 },
                 options={"maxiter": 400, "ftol": 1e-10},
             )
-            u = np.asarray(found.x)
+            u = np.asarray(solution.x)
             table = _rounded(self.weights(u), self.n)
             loss = compose([table])
             log = math.log(loss.delta(epsilon=epsilon))
@@ -210,7 +210,9 @@ def _tilt(log: Floats, value: Floats, counts: int, epsilon: float) -> float:
 
 def _rounded(p: Floats, counts: int) -> TableNoise:
     """Probabilities as exact fractions that add up to one: the middle one takes what is left."""
-    sides = [Fraction(max(round(Fraction(float(one)) * _DENOMINATOR), 1), _DENOMINATOR) for one in p[1:]]
+    sides = [
+        Fraction(max(round(Fraction(float(chance)) * _DENOMINATOR), 1), _DENOMINATOR) for chance in p[1:]
+    ]
     chances = {0: 1 - 2 * sum(sides, Fraction(0))}
     for x, chance in enumerate(sides, 1):
         chances |= {x: chance, -x: chance}

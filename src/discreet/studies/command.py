@@ -65,7 +65,7 @@ def reproduce(
     left_out = [entry.name for entry in chosen if entry.takes_tables] if len(chosen) > 1 else []
     chosen = tuple(entry for entry in chosen if entry.name not in left_out)
     given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
-    found: list[Study] = []
+    computed: list[Study] = []
     with _directory(out):
         outputs = Outputs()
         for entry in chosen if out else ():
@@ -76,10 +76,10 @@ def reproduce(
             with screen.progress(entry.name) as progress:
                 study = entry.compute(**given, progress=progress)
                 contents |= entry.files(study) if out else {}
-            found.append(study)
+            computed.append(study)
         outputs.write(contents)
     own = "counts" in given or "tables" in given
-    screen.tell(studies_answer(found, own=own, left_out=left_out))
+    screen.tell(studies_answer(computed, own=own, left_out=left_out))
 
 
 @contextmanager

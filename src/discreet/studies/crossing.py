@@ -112,10 +112,10 @@ def reversal() -> Found:
         fine = np.geomspace(float(DELTA), 1e-16, 2001)
         at = [Fraction(epsilon) for epsilon in zcdp.epsilon(delta=fine)]
         eta = float((np.exp(reduced.law.log_deltas(at))[:-1] - fine[1:]).max())
-        coarse = np.array([float(f"1e-{place}") for place in range(5, 22)])
+        coarse = np.array([float(f"1e-{power}") for power in range(5, 22)])
         at = [Fraction(epsilon) for epsilon in zcdp.epsilon(delta=coarse)]
         chances = [np.exp(loss.law.log_tails(Kind.ALT, at)) for loss in (same, reduced)]
         deltas = np.exp(reduced.law.log_deltas(at))
-        for promised, epsilon, one, other, delta in zip(coarse, at, *chances, deltas, strict=True):
-            odds = (math.exp(epsilon), one, other, other / promised)
+        for promised, epsilon, chance, other, delta in zip(coarse, at, *chances, deltas, strict=True):
+            odds = (math.exp(epsilon), chance, other, other / promised)
             yield level, promised, float(epsilon), *odds, delta, delta / promised, eta, PEOPLE * eta

@@ -39,7 +39,7 @@ from discreet.studies.tables import TOLERANCE, Cut
 ALLOCATION = "dhc-2022-08-25"
 DELTA, OVERALL_DELTA = "1e-11", "1e-10"
 """The deltas at which the paper states its results by level and for all levels together."""
-DELTAS = [f"1e-{place}" for place in range(1, 22)]
+DELTAS = [f"1e-{power}" for power in range(1, 22)]
 ALPHAS = [0.0, 0.001, *(k / 200 for k in range(1, 20)), *(k / 40 for k in range(4, 41))]
 
 CONFIGURED = Fraction(485, 254) ** 2
@@ -143,7 +143,7 @@ def level_improvement() -> Found:
     [('8.49', 'rounded labels'), ('13.21', 'rounded labels')]
     """
     saved, of_labels = [], []
-    deltas = [f"{digit}e-{place}" for place in range(2, 16) for digit in (5, 2, 1)]
+    deltas = [f"{digit}e-{power}" for power in range(2, 16) for digit in (5, 2, 1)]
     for level, (exact, _, promise) in _of_levels():
         for delta, mine, zcdp in epsilons(deltas, exact, promise):
             yield level, delta, zcdp - mine, 100 * (1 - mine / zcdp)
@@ -469,7 +469,7 @@ def dhc_spines() -> Found:
     43
     """
     whole, paths = account(load(PRESET)), load(PRESET).paths
-    deltas = np.array([0.9, 0.5, *(float(f"1e-{place}") for place in range(1, 22, 2))])
+    deltas = np.array([0.9, 0.5, *(float(f"1e-{power}") for power in range(1, 22, 2))])
     at = [Fraction(e) for e in _main_zcdp().epsilon(delta=deltas)]
     main = whole.case(whole.main).law.log_deltas(at)
     for spine in paths:

@@ -65,24 +65,24 @@ def study_picture(
     cases = _cases(study, columns) if panels else []
     many = len(cases) or (len(y) if by or kind == "map" else len(views))
     drawn = []
-    for place in range(many):
+    for panel in range(many):
         part, shown, title = study, y, ""
         items: list[Item]
         if panels:
-            part = study.where(**dict(zip(columns, cases[place], strict=True)))
-            title = _panel_title(columns, cases[place], panel_name)
+            part = study.where(**dict(zip(columns, cases[panel], strict=True)))
+            title = _panel_title(columns, cases[panel], panel_name)
         elif by or kind == "map":
-            shown = dict([list(y.items())[place]])
+            shown = dict([list(y.items())[panel]])
         if kind == "map":
             items, title = [_map(part, x, by, next(iter(shown)))], next(iter(shown.values()))
         elif kind == "bars":
             items = list(_bars(part, x, shown, by, errors))
         else:
             items = list(_lines(part, x, shown, by, kind, swapped, marks))
-        items += _printed(part, x, printed, kind, place if by else None)
+        items += _printed(part, x, printed, kind, panel if by else None)
         if len(items) == 1 and not by and not isinstance(items[0], Cells):
             items = [replace(items[0], label="")]  # the axis says it
-        across_axis, up_axis = _axes(views[min(place, len(views) - 1)], 8 if many > 20 else 3)
+        across_axis, up_axis = _axes(views[min(panel, len(views) - 1)], 8 if many > 20 else 3)
         titles = (labels[0], next(iter(shown.values())) if by and kind == "lines" else labels[1])
         names = () if swapped else _names(part, x, kind)
         drawn.append(
@@ -133,12 +133,12 @@ def _lines(
             up = line.numbers(column)
             # a number needs the column's name beside it, a name does not
             name = label if not by else value if value[0].isalpha() else f"{by} = {value}"
-            at, place = (_known(up, across) if swapped else _known(across, up)), (k if by else j) % PLACES
+            at, colour = (_known(up, across) if swapped else _known(across, up)), (k if by else j) % PLACES
             # few values of a dense curve, or a column listed in `marks`, are drawn as marks
             if kind == "marks" or column in marks or np.isnan(up).any():
-                yield Dots(at, name, place, _MARKS[j % 4], is_hollow=True)
+                yield Dots(at, name, colour, _MARKS[j % 4], is_hollow=True)
             else:
-                yield Line(at, name, place)
+                yield Line(at, name, colour)
 
 
 def _known(x: Floats | np.ndarray, y: Floats | np.ndarray) -> tuple[tuple[float, float], ...]:
@@ -155,13 +155,13 @@ def _bars(part: Study, x: str, y: dict[str, str], by: str, errors: str) -> Itera
     width = 0.76 / len(series)
     for k, (label, line, column) in enumerate(series):
         heights = line.numbers(column)
-        place = np.arange(len(line.rows)) + (k - (len(series) - 1) / 2) * width
+        centres = np.arange(len(line.rows)) + (k - (len(series) - 1) / 2) * width
         texts: tuple[str, ...] = ()
         if len(line.rows) * len(series) <= 16 and not errors:
             # bars too low to be seen are too close together for texts
             texts = tuple(f"{v:.3g}" if abs(v) > 0.03 * np.abs(heights).max() else "" for v in heights)
         spreads = tuple((2 * line.numbers(errors)).tolist()) if errors else ()
-        yield Bars(points(place, heights), label, k, 0.94 * width, texts, spreads)
+        yield Bars(points(centres, heights), label, k, 0.94 * width, texts, spreads)
 
 
 def _map(part: Study, x: str, up: str, column: str) -> Cells:
@@ -176,22 +176,22 @@ def _names(part: Study, x: str, kind: str) -> tuple[str, ...]:
     return tuple(map(str, values)) if isinstance(values[0], str) or kind == "bars" else ()
 
 
-def _printed(part: Study, x: str, wanted: tuple[str, ...], kind: str, place: int | None) -> list[Item]:
+def _printed(part: Study, x: str, wanted: tuple[str, ...], kind: str, panel: int | None) -> list[Item]:
     """Diamonds at the printed values whose row is a value of `x`; with several names, one per panel."""
-    names = tuple(wanted if place is None or len(wanted) < 2 else wanted[place : place + 1])
+    names = tuple(wanted if panel is None or len(wanted) < 2 else wanted[panel : panel + 1])
     rows = [str(value) for value in part.column(x)]
     is_number = not isinstance(part.column(x)[0], str)
-    found = []
+    dots = []
     for check in part.checks:
         at = check.printed.at
         if not check.printed.what.startswith(names):
             continue
         if at in rows and (kind == "bars" or not is_number):
-            found.append((float(rows.index(at)), float(check.printed.value)))
+            dots.append((float(rows.index(at)), float(check.printed.value)))
         elif is_number:
             with suppress(ValueError):
-                found.append((float(at), float(check.printed.value)))
-    return [Dots(tuple(found), "printed", _PRINTED, Symbol.DIAMOND, is_hollow=True)] if found else []
+                dots.append((float(at), float(check.printed.value)))
+    return [Dots(tuple(dots), "printed", _PRINTED, Symbol.DIAMOND, is_hollow=True)] if dots else []
 
 
 def _axes(view: str, every: int) -> tuple[Axis, Axis]:

@@ -225,9 +225,9 @@ def read_education(path: Path) -> tuple[dict[str, Integers], dict[str, Floats], 
     earnings = table.numbers["earnings"]
     table.problems.rows(~np.isfinite(earnings), "earnings are not a number", "earnings")
     level = _texts(table, "level")
-    kinds = [kind or one for kind, one in zip(_texts(table, "type"), level, strict=True)]
+    kinds = [kind or text for kind, text in zip(_texts(table, "type"), level, strict=True)]
     levels: dict[str, str] = {}
-    other = [levels.setdefault(kind, one) != one for kind, one in zip(kinds, level, strict=True)]
+    other = [levels.setdefault(kind, text) != text for kind, text in zip(kinds, level, strict=True)]
     text = "a type has a second level; a type has one level's noise"
     table.problems.rows(np.array(other), text, "type" if "type" in table.words else "level")
     table.problems.stop()
@@ -248,7 +248,7 @@ def _texts(table: ReadTable, name: str) -> list[str]:
     """Return a column of texts, empty where there are none."""
     if name not in table.words:
         return [""] * table.rows
-    words = [str(one).strip() for one in table.words[name].values.to_pylist()]
+    words = [str(word).strip() for word in table.words[name].values.to_pylist()]
     return [words[code] if code >= 0 else "" for code in table.words[name].codes.tolist()]
 
 
@@ -256,7 +256,7 @@ def _check(table: ReadTable, counts: Sequence[str]) -> None:
     """Report levels that are not known, and numbers that cannot be counts; raise if it cannot be read."""
     stop_unless_usable(table)
     known = [*level_events(), *NOISE_OF]
-    strange = np.array([one not in known for one in _texts(table, "level")])
+    strange = np.array([text not in known for text in _texts(table, "level")])
     table.problems.rows(strange, f"a level is none of {', '.join(known)}", "level")
     for name in counts:
         numbers = table.numbers[name]
@@ -523,7 +523,7 @@ def area_of_blocks(people: SyntheticPopulation, seed: int) -> dict[str, Integers
     metro = _runs(draw, people.parents["County"], 2.0)
     subdivision = _runs(draw, people.parents["Tract"], 1.0)
     zcta = _runs(draw, people.parents["County"][people.parents["Tract"]], 2.0)
-    place = _runs(draw, county, 30.0)
+    of_place = _runs(draw, county, 30.0)
     inside = draw.uniform(tract.size) >= OUTSIDE
     return {
         "State": state,
@@ -531,7 +531,7 @@ def area_of_blocks(people: SyntheticPopulation, seed: int) -> dict[str, Integers
         "County": county,
         "Tract": tract,
         "County subdivision": subdivision[tract],
-        "Place": np.where(inside, place, -1),
+        "Place": np.where(inside, of_place, -1),
         "ZCTA": zcta[tract],
     }
 

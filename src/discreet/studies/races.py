@@ -72,7 +72,7 @@ def race_counts(seed: int = SEED) -> dict[str, Integers]:
     races = sorted_into(draw, sizes, limits[:, :-1], tract)
     chance = np.minimum(5 * HISPANIC / 100 * draw.uniform(tracts) ** 4, 1.0)
     origin = sorted_into(draw, sizes, chance[:, None], tract)
-    counts = {name: races[:, place] for place, name in enumerate(RACES)}
+    counts = {name: races[:, column] for column, name in enumerate(RACES)}
     return counts | {"Hispanic": origin[:, 0], "Not Hispanic": origin[:, 1]}
 
 

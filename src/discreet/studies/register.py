@@ -182,10 +182,10 @@ def papers() -> Mapping[str, str]:
 @cache
 def _sources() -> Mapping[str, str]:
     """All papers that are known, in the order in which they are shown."""
-    found: dict[str, str] = {}
+    sources: dict[str, str] = {}
     for _, stated in stated_in("register.toml"):
-        found |= stated.get("papers", {})
-    return found
+        sources |= stated.get("papers", {})
+    return sources
 
 
 @cache
@@ -351,8 +351,8 @@ class Study(Displayed):
         """Return the values of one column."""
         if name not in self.columns:
             raise InputError(f"study {self.name!r} has no column {name!r}; it has {', '.join(self.columns)}")
-        place = self.columns.index(name)
-        return [row[place] for row in self.rows]
+        index = self.columns.index(name)
+        return [row[index] for row in self.rows]
 
     def numbers(self, name: str) -> Floats:
         """Return one column as floats, with nan for missing values."""

@@ -83,8 +83,8 @@ def risk_levels() -> Found:
     assert release.rho is not None
     shares, parts = {}, {}
     for name, level in zip(LEVELS, release.levels, strict=True):
-        place = next(i for i, query in enumerate(level.queries) if query.name == "detailed")
-        event = level.events(release.neighbours)[place]
+        index = next(i for i, query in enumerate(level.queries) if query.name == "detailed")
+        event = level.events(release.neighbours)[index]
         assert level.rho is not None
         shares[name], parts[name] = float(level.rho / release.rho), float(1 / event.size / level.rho)
         values: list[float] = []

@@ -134,8 +134,8 @@ def convolution() -> Found:
         u, v = np.arange(-reach[0], reach[0] + 1), np.arange(-reach[1], reach[1] + 1)
         steps = [int(1 / law.variance / loss.step) for law in laws]
         chances = np.multiply.outer(laws[0].pmf(u), laws[1].pmf(v)).ravel()
-        values, place = np.unique(np.add.outer(steps[0] * u, steps[1] * v).ravel(), return_inverse=True)
-        total = np.bincount(place.ravel(), weights=chances)
+        values, index = np.unique(np.add.outer(steps[0] * u, steps[1] * v).ravel(), return_inverse=True)
+        total = np.bincount(index.ravel(), weights=chances)
         h, R = float(loss.step), float(loss.R)
         normal = h * np.exp(-((h * values) ** 2) / (2 * R)) / math.sqrt(2 * math.pi * R)
         for m, chance, density in zip(values, total, normal, strict=True):
@@ -158,7 +158,8 @@ def nodes(*, spines: int | None = None) -> Found:
     whole = account(release)
     main = whole.events((13, 13))
     deep, printed_ = (
-        SequentialSieve(main, tail=1e-50, discard=1e-50, as_printed=one) for one in (False, True)
+        SequentialSieve(main, tail=1e-50, discard=1e-50, as_printed=as_printed)
+        for as_printed in (False, True)
     )
     yield "(13, 13), 50 digits", deep.nodes, deep.survivors, printed_.survivors, None, None
     for spine in release.paths[:spines]:
@@ -172,7 +173,8 @@ def _counts(events: tuple[Noise, ...]) -> tuple[int, int | None, int | None, int
     reach = math.sqrt(2 * float(loss.R) * math.log(2 / DISCARD)) / h
     total = 2 * (math.floor(reach) + 1) + 1
     sequential, printed_ = (
-        SequentialSieve(events, as_printed=one).survivors if total <= _MOST else None for one in (False, True)
+        SequentialSieve(events, as_printed=as_printed).survivors if total <= _MOST else None
+        for as_printed in (False, True)
     )
     # a falloff of 0 asks for the same depth everywhere
     survivors = sieve(

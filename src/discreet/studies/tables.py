@@ -109,7 +109,9 @@ def read_published_deltas(path: Path) -> dict[Pair, list[PublishedDelta]]:
     """Read published deltas by pair: from one table, or from a folder of the authors' files."""
     deltas: dict[Pair, list[PublishedDelta]] = {}
     if path.is_dir():
-        files = [(one, match) for one in sorted(path.iterdir()) if (match := _OWN_FILE.fullmatch(one.name))]
+        files = [
+            (file, match) for file in sorted(path.iterdir()) if (match := _OWN_FILE.fullmatch(file.name))
+        ]
         for file, match in files:
             pair = _pair(file, "the name", match[1], match[2])
             deltas[pair] = [_delta(file, line, row, OWN_COLUMNS) for line, row in _rows(file, OWN_COLUMNS)]

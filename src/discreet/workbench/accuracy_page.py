@@ -296,7 +296,7 @@ def _sizes(page: _AccuracyPage) -> None:
     def note() -> str:
         if page.margins is None or not page.query:
             return ""
-        missing = [level_name(one.name) for one in page.state.base.levels if one.name not in lines()]
+        missing = [level_name(level.name) for level in page.state.base.levels if level.name not in lines()]
         without = "do not ask it" if len(missing) > 1 else "does not ask it"
         without = without if page.margins.has_none else "not determined there"
         left_out = f" Left out: {', '.join(missing)} ({without})." if missing and lines() else ""

@@ -65,23 +65,23 @@ def adversary(state: State) -> Adversary | None:
     said, levels = state.settings_of(NAME), list(known_counts)
     level = said["level"] if said.get("level") in known_counts else levels[-1]
     counts = known_counts[level]
-    count = next((one for one in counts if one.query == said.get("query")), counts[0])
+    count = next((other for other in counts if other.query == said.get("query")), counts[0])
     scenario = said["scenario"] if said.get("scenario") in SCENARIOS else "one"
     chosen: tuple[Count, ...] = (count,)
     if scenario == "several":
-        same = [one for them in known_counts.values() for one in them if one.query == count.query]
-        chosen = tuple(sorted(same, key=lambda one: one.level != level))
+        same = [other for them in known_counts.values() for other in them if other.query == count.query]
+        chosen = tuple(sorted(same, key=lambda other: other.level != level))
     elif scenario == "hierarchy" and levels.index(level):
         up = known_counts[levels[levels.index(level) - 1]]
-        chosen = (count, next((one for one in up if one.query == count.query), up[0]))
+        chosen = (count, next((other for other in up if other.query == count.query), up[0]))
     prior = read_chance(said.get("prior", "1/2"))
     chance = read_chance(said.get("chance") or SETTINGS["chance"].default, SETTINGS["chance"].words)
     numbers: dict[str, int] = {}
     for name in ("known", *SETTINGS):
-        one = SETTINGS[name]
-        if one.most is not None:
-            text = said.get(name) or one.default or str(numbers["known"] + 1)
-            numbers[name] = read_count(text, one.words, least=one.least, most=one.most)
+        setting = SETTINGS[name]
+        if setting.most is not None:
+            text = said.get(name) or setting.default or str(numbers["known"] + 1)
+            numbers[name] = read_count(text, setting.words, least=setting.least, most=setting.most)
     return Adversary(scenario=scenario, counts=chosen, prior=prior, chance=chance, **numbers)
 
 

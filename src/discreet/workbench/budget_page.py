@@ -74,12 +74,12 @@ def _release(page: c.Page) -> None:
 def _sliders(page: c.Page) -> None:
     """The total and each level's share."""
 
-    def share_of(place: int) -> c.Setting:
+    def share_of(index: int) -> c.Setting:
         def at(text: str) -> State:
             lasting = page.session.lasting  # not the state while dragging, since every step rounds
-            return lasting.with_budget(lasting.budget.with_share(place, Fraction(text)))
+            return lasting.with_budget(lasting.budget.with_share(index, Fraction(text)))
 
-        return c.Setting(lambda: str(page.state.budget.parts[place]), at)
+        return c.Setting(lambda: str(page.state.budget.parts[index]), at)
 
     def share_at(step: int) -> Fraction:
         return Fraction(min(max(step, 1), _STEPS - 1), _STEPS)
@@ -107,10 +107,10 @@ def _sliders(page: c.Page) -> None:
         return [(level_name(level.name), weight > 0) for level, weight in pairs]
 
     def build(levels: list[tuple[str, bool]]) -> None:
-        for place, (name, has_share) in enumerate(levels):
+        for index, (name, has_share) in enumerate(levels):
             label, ends, what = f"Share of {name}", (1, _STEPS - 1), f"the share of {name}"
             with c.box("wb-level"):
-                made = c.slider(page, label, share_of(place), ends, share_at, share, what=what, shown=name)
+                made = c.slider(page, label, share_of(index), ends, share_at, share, what=what, shown=name)
             c.enable(made, has_share and sum(has_share for _, has_share in levels) > 1)
 
     factor = c.Setting(lambda: str(page.state.factor), lambda text: page.state.with_total(Fraction(text)))
@@ -309,15 +309,15 @@ class _Shares:
         if state.budget != self._budget:
             self._budget = state.budget
             for column in self._columns.values():
-                for (place, query), field in column.items():
-                    share = state.budget.parts[place] if query < 0 else state.budget.shares[place][query]
+                for (index, query), field in column.items():
+                    share = state.budget.parts[index] if query < 0 else state.budget.shares[index][query]
                     field.set(field.value if field.parsed == share else str(share))
-            for place in self._sums:
-                self._say_sum(place, "")
+            for index in self._sums:
+                self._say_sum(index, "")
 
     def _build(self, base: Release) -> None:
         queries = dict.fromkeys(query.name for level in base.levels for query in level.queries)
-        self._columns = {place: {} for place in range(-1, len(base.levels))}
+        self._columns = {index: {} for index in range(-1, len(base.levels))}
         self._sums, self._budget = {}, None
         with c.box("wb-table wb-grid", "table"):
             c.table_head(["query", *(level_name(level.name) for level in base.levels), "sum"])
@@ -326,21 +326,21 @@ class _Shares:
                     self._build_row(base, query)
                 with c.box("", "tr"):
                     c.words("sum of the level", tag="th")
-                    for place, level in enumerate(base.levels):
-                        self._build_sum(place, not level.lacks_rho)
+                    for index, level in enumerate(base.levels):
+                        self._build_sum(index, not level.lacks_rho)
                     c.words("", tag="td")
 
     def _build_row(self, base: Release, query: str | None) -> None:
         with c.box("", "tr"):
             c.words(query or "level’s share of the total", tag="th", scope="row")
-            for place, level in enumerate(base.levels):
-                names = [one.name for one in level.queries]
+            for index, level in enumerate(base.levels):
+                names = [query.name for query in level.queries]
                 with c.box("", "td"):
                     if level.lacks_rho or (query is not None and query not in names):
                         c.words("–", "wb-soft")
                         continue
-                    column, row = (-1, -1) if query is None else (place, names.index(query))
-                    self._columns[column][place, row] = c.Field(
+                    column, row = (-1, -1) if query is None else (index, names.index(query))
+                    self._columns[column][index, row] = c.Field(
                         self.page,
                         f"Share of {query or 'the total'}, {level_name(level.name)}",
                         partial(positive, name="the share"),
@@ -352,53 +352,53 @@ class _Shares:
             else:
                 c.words("", tag="td")
 
-    def _build_sum(self, place: int, used: bool) -> None:
+    def _build_sum(self, index: int, used: bool) -> None:
         with c.box("", "td"):
             text = c.words("1" if used else "–", "wb-soft", "div", role="status")
-            mend = c.button("Scale to 1", partial(self._mend, place), "wb-quiet")
+            mend = c.button("Scale to 1", partial(self._mend, index), "wb-quiet")
             c.show(mend, False)
-        self._sums[place] = (text, mend)
+        self._sums[index] = (text, mend)
 
-    def _good(self, place: int) -> list[Fraction]:
+    def _good(self, index: int) -> list[Fraction]:
         """The shares in the readable cells of a column."""
-        found = [field.parsed for field in self._columns[place].values()]
-        return [share for share in found if share is not None]
+        parsed = [field.parsed for field in self._columns[index].values()]
+        return [share for share in parsed if share is not None]
 
-    def _check(self, place: int, _: Fraction) -> None:
-        good = self._good(place)
-        if len(good) < len(self._columns[place]):
-            self._say_sum(place, "cannot be added up: see the cell in red")
+    def _check(self, index: int, _: Fraction) -> None:
+        good = self._good(index)
+        if len(good) < len(self._columns[index]):
+            self._say_sum(index, "cannot be added up: see the cell in red")
             return
         wrong = sum_text(good)
-        self._say_sum(place, wrong, can_mend=bool(wrong))
+        self._say_sum(index, wrong, can_mend=bool(wrong))
         if not wrong:
-            self._take(place, good)
+            self._take(index, good)
 
-    def _mend(self, place: int) -> None:
-        good = self._good(place)
+    def _mend(self, index: int) -> None:
+        good = self._good(index)
         total = sum(good, Fraction(0))
-        self._take(place, [share / total for share in good])
+        self._take(index, [share / total for share in good])
 
-    def _take(self, place: int, shares: list[Fraction]) -> None:
+    def _take(self, index: int, shares: list[Fraction]) -> None:
         state = self.session.state
-        if place < 0:
-            found = dict(zip((level for level, _ in self._columns[-1]), shares, strict=True))
-            weights = tuple(found.get(one, Fraction(0)) for one in range(len(state.budget.weights)))
+        if index < 0:
+            given = dict(zip((level for level, _ in self._columns[-1]), shares, strict=True))
+            weights = tuple(given.get(level, Fraction(0)) for level in range(len(state.budget.weights)))
             budget = replace(state.budget, weights=whole_weights(weights))
             what = "the shares of the levels"
         else:
-            budget = state.budget.with_shares(place, tuple(shares))
-            what = f"the shares within {level_name(state.base.levels[place].name)}"
+            budget = state.budget.with_shares(index, tuple(shares))
+            what = f"the shares within {level_name(state.base.levels[index].name)}"
         try:
             changed = state.with_budget(budget)
             _ = changed.release
         except DiscreetError as error:
-            self._say_sum(place, str(error))
+            self._say_sum(index, str(error))
             return
         self.session.commit(changed, what)
 
-    def _say_sum(self, place: int, wrong: str, *, can_mend: bool = False) -> None:
-        text, mend = self._sums[place]
+    def _say_sum(self, index: int, wrong: str, *, can_mend: bool = False) -> None:
+        text, mend = self._sums[index]
         if text.text == "–":
             return
         text.set(wrong or "1")

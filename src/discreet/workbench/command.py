@@ -78,15 +78,15 @@ def workbench(
         raise InputError(f"the workbench needs NiceGUI: {install_hint('workbench')}") from None
     from discreet.workbench.server import serve
 
-    place = Address(host, port, token, os.path.abspath(os.path.expanduser(socket)) if socket else "")
-    where = f"{place.url} by way of {place.socket}" if place.socket else place.url
+    address = Address(host, port, token, os.path.abspath(os.path.expanduser(socket)) if socket else "")
+    where = f"{address.url} by way of {address.socket}" if address.socket else address.url
     said = (f"Workbench: {where}", "Stop with Ctrl-C.")
     answer = Answer(
         "Workbench",
-        {"url": place.url, "socket": place.socket or None},
-        tuple(Paragraph(one, wraps=False) for one in said),
+        {"url": address.url, "socket": address.socket or None},
+        tuple(Paragraph(line, wraps=False) for line in said),
     )
-    serve(place, show=open, ready=lambda: Screen(json=json, quiet=True).tell(answer))
+    serve(address, show=open, ready=lambda: Screen(json=json, quiet=True).tell(answer))
 
 
 def checked_token(token: str) -> str:

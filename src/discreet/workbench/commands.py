@@ -43,7 +43,7 @@ def commands(state: State, page: str, before: State | None = None) -> list[str]:
     """
     whole = command_line(state, "report", "--no-certify", "--no-savings", "--out", "report.html")
     if page == "accuracy":
-        return [one for one in (accuracy_command(state), whole) if one]
+        return [line for line in (accuracy_command(state), whole) if line]
     if page == "risk":
         return risk_commands(state)
     if page == "report":

@@ -630,8 +630,8 @@ class Page:
         def draw() -> None:
             said = now()
             if said:
-                for place, text in enumerate(made):
-                    self.write(text, said[place] if place < len(said) else "")
+                for index, text in enumerate(made):
+                    self.write(text, said[index] if index < len(said) else "")
 
     def show(self, element: Element, now: Callable[[], bool]) -> None:
         """Show an element while `now` is true."""

@@ -37,59 +37,59 @@ def state_name(state: State) -> str:
 def differences(before: Numbers, after: Numbers) -> list[str]:
     """Return what is different after, one sentence each; nothing if the states are equal."""
     old, new = before.state, after.state
-    found = []
+    said = []
     if old.source != new.source or old.base != new.base:
-        found.append(f"Another release: {new.release.name} instead of {old.release.name}.")
+        said.append(f"Another release: {new.release.name} instead of {old.release.name}.")
     if old.relation != new.relation:
-        found.append(f"Neighbours are {new.relation}, before {old.relation}.")
+        said.append(f"Neighbours are {new.relation}, before {old.relation}.")
     if old.delta != new.delta:
-        found.append(f"delta is {exact_text(new.delta)}, before {exact_text(old.delta)}.")
+        said.append(f"delta is {exact_text(new.delta)}, before {exact_text(old.delta)}.")
     first, second = old.budget.total, new.budget.total
     if first != second and first:
         part = float(second / first - 1)
         more = f"{Style.PERCENT.quantity(abs(part))} {'more' if part > 0 else 'less'}"
         rhos = " to ".join(str(Style.EXACT.quantity(rho)) for rho in (first, second))
-        found.append(f"The total rho is {more} ({rhos}).")
+        said.append(f"The total rho is {more} ({rhos}).")
     if [level.name for level in old.base.levels] == [level.name for level in new.base.levels]:
-        found += _about_levels(old, new)
+        said += _about_levels(old, new)
     then, now = before.quick.found, after.quick.found
-    if found and then is not None and now is not None:
+    if said and then is not None and now is not None:
         kind, whole, wholly = new.base.claim.kind, before.overall.now, after.overall.now
         if whole is not None and wholly is not None:
-            found.append(epsilon_change(kind, whole.epsilon, wholly.epsilon))
+            said.append(epsilon_change(kind, whole.epsilon, wholly.epsilon))
         else:
-            found.append(epsilon_change(kind, then.epsilon, now.epsilon, main_path=True))
-    return found + page_differences(old, new)
+            said.append(epsilon_change(kind, then.epsilon, now.epsilon, main_path=True))
+    return said + page_differences(old, new)
 
 
 def _about_levels(old: State, new: State) -> list[str]:
     names = [level_name(level.name) for level in new.base.levels]
     shares = list(zip(old.budget.parts, new.budget.parts, strict=True))
-    moved = [place for place, (first, second) in enumerate(shares) if first != second]
+    moved = [index for index, (first, second) in enumerate(shares) if first != second]
     alone = _moved_alone(old, new) if len(moved) > 1 else None
     rest = "" if alone is None else "; the others keep their proportions"
-    found = [
-        f"{names[place]} gets {Style.PERCENT.quantity(float(second))} of the budget instead of "
+    said = [
+        f"{names[index]} gets {Style.PERCENT.quantity(float(second))} of the budget instead of "
         f"{Style.PERCENT.quantity(float(first))}{rest}."
-        for place in (moved if alone is None else [alone])
-        for first, second in [shares[place]]
+        for index in (moved if alone is None else [alone])
+        for first, second in [shares[index]]
         if abs(first - second) >= Fraction(1, 20000)
     ]
     if old.base.levels == new.base.levels:
         within = zip(names, old.budget.shares, new.budget.shares, strict=True)
-        found += [f"The shares of the queries within {name} have changed." for name, a, b in within if a != b]
-    return found
+        said += [f"The shares of the queries within {name} have changed." for name, a, b in within if a != b]
+    return said
 
 
 def _moved_alone(old: State, new: State) -> int | None:
     """The one level that was moved, if the others have kept their proportions."""
     pairs = zip(old.budget.weights, new.budget.weights, strict=True)
-    ratios = {place: second / first for place, (first, second) in enumerate(pairs) if first}
+    ratios = {index: second / first for index, (first, second) in enumerate(pairs) if first}
     if len(ratios) < 3:
         return None
     known = list(ratios.values())
     usual = max(known, key=known.count)
-    odd = [place for place, ratio in ratios.items() if ratio != usual]
+    odd = [index for index, ratio in ratios.items() if ratio != usual]
     return odd[0] if len(odd) == 1 else None
 
 
@@ -100,14 +100,14 @@ def page_differences(old: State, new: State) -> list[str]:
     >>> page_differences(old, old.with_settings("risk", {"prior": "1/10"}))
     ['Risk: the prior is 1/10, before 1/2.']
     """
-    found: list[str] = []
+    said: list[str] = []
     for page, facts in _FACTS.items():
         if old.settings_of(page) == new.settings_of(page):
             continue
         try:
             then, now = facts(old), facts(new)
         except DiscreetError:  # a session that was written by hand; the page says what is wrong with it
-            found.append(f"Settings of the {page} page have changed.")
+            said.append(f"Settings of the {page} page have changed.")
             continue
         changed = [
             f"{page.capitalize()}: {start} {text}" + (f", before {then[start]}." if start in then else ".")
@@ -115,9 +115,9 @@ def page_differences(old: State, new: State) -> list[str]:
             if then.get(start, "open") != text  # a level that was not there had no wish
         ]
         more = len(changed) - _MOST_SAID
-        found += changed[:_MOST_SAID]
-        found += [f"{page.capitalize()}: {more} more settings are different."] if more > 0 else []
-    return found
+        said += changed[:_MOST_SAID]
+        said += [f"{page.capitalize()}: {more} more settings are different."] if more > 0 else []
+    return said
 
 
 def _usual_areas(state: State) -> str:
@@ -146,10 +146,10 @@ def _risk_facts(state: State) -> dict[str, str]:
     said = {"the adversary sees": SCENARIOS[asked.scenario], "the prior is": asked.prior}
     if asked.scenario != "whole":
         said |= {"the level is": level_name(asked.counts[0].level), "the query is": asked.counts[0].query}
-        for name, one in SETTINGS.items():
-            if one.scenario in ("", asked.scenario):
+        for name, setting in SETTINGS.items():
+            if setting.scenario in ("", asked.scenario):
                 value = getattr(asked, name)
-                said[f"{one.words} is"] = f"{value:,}" if isinstance(value, int) else value
+                said[f"{setting.words} is"] = f"{value:,}" if isinstance(value, int) else value
     return said
 
 

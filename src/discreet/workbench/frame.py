@@ -122,7 +122,7 @@ class Frame(c.Page):
             c.put(pin, "aria-pressed", pinned)
             c.put(pin, "title", None if pinned else "Keep this state and compare what follows with it")
 
-    def _compare(self, place: Element) -> None:
+    def _compare(self, section: Element) -> None:
         session = self.session
 
         def changed() -> list[str] | None:
@@ -136,8 +136,8 @@ class Frame(c.Page):
                 for text in texts:
                     c.words(text, tag="li")
 
-        self.show(place, lambda: session.before is not None)
-        self.rebuild(place, changed, shown_texts, dims=True)
+        self.show(section, lambda: session.before is not None)
+        self.rebuild(section, changed, shown_texts, dims=True)
 
     def _commands(self) -> None:
         session, name = self.session, "The same numbers on the command line"
@@ -159,8 +159,8 @@ class Frame(c.Page):
             if now != shown:
                 shown = now
                 lines = commands(session.lasting, session.page, session.pinned)
-                for place, command in enumerate(shown_lines):
-                    command.say(lines[place] if place < len(lines) else "")
+                for index, command in enumerate(shown_lines):
+                    command.say(lines[index] if index < len(lines) else "")
                 note.set(files_note(lines))
             c.put(shown_lines[0], "data-step", str(session.steps))
             for command in shown_lines:
@@ -174,9 +174,9 @@ class Frame(c.Page):
             self._shown = now
             link = to_link(session.lasting, session.pinned)
             address = f"/{session.page}" + (f"?s={link}" if len(link) <= LONGEST_LINK else "")
-            place = (session.page, session.lasting.base)
-            is_new = bool(self._place) and place != self._place and not self._going_back
-            self._place = place
+            there = (session.page, session.lasting.base)
+            is_new = bool(self._place) and there != self._place and not self._going_back
+            self._place = there
             self.client.run_javascript(f"keepAddress('{address}', {str(is_new).lower()})")
 
     async def _went(self, event: GenericEventArguments) -> None:
@@ -205,8 +205,8 @@ class Frame(c.Page):
 
     def open(self, name: str) -> None:
         """Show a page, and build it the first time."""
-        for other, place in self._places.items():
-            c.show(place, other == name)
+        for other, box in self._places.items():
+            c.show(box, other == name)
             c.put(self._links[other], "aria-current", "page" if other == name else None)
         if not self._places[name].default_slot.children:
             package = _PACKAGES.get(name, "discreet.workbench")

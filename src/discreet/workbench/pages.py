@@ -49,8 +49,8 @@ def with_offered(own: Mapping[str, Value], of: Callable[[OfferedPage], Value]) -
     'accuracy'
     """
     pages = offered_pages()
-    found: dict[str, Value] = {}
+    ordered: dict[str, Value] = {}
     for name, value in own.items():
-        found[name] = value
-        found |= {page.name: of(page) for page in pages if page.after == name}
-    return found
+        ordered[name] = value
+        ordered |= {page.name: of(page) for page in pages if page.after == name}
+    return ordered

@@ -38,8 +38,8 @@ def build_categories(session: Session, shown_table: Callable[[AnswerTable], None
         names = () if attributes is None else attributes.names
         return {"": "their cell of the most detailed query", **{name: name for name in names}}
 
-    def build(found: Categories) -> None:
-        answer = categories_answer(found)
+    def build(categories: Categories) -> None:
+        answer = categories_answer(categories)
         with c.box("wb-tiles"):
             for tile in tiles_of(answer):
                 c.Tile(page, tile.label, "", first=True).set(tile.value, tile.note)

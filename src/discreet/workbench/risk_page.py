@@ -139,7 +139,9 @@ def _adversary(page: _RiskPage) -> None:
         return {name: level_name(name) for name in attackable(page.state.release)}
 
     def queries() -> dict[str, str]:
-        return {one.query: one.query for one in attackable(page.state.release).get(page.get("level"), ())}
+        return {
+            count.query: count.query for count in attackable(page.state.release).get(page.get("level"), ())
+        }
 
     def noise() -> str:
         return "" if page.asked is None else variance_text(page.asked.counts[0].variance)
@@ -200,10 +202,18 @@ def _assumptions(page: _RiskPage) -> None:
 
     for scenario in ("", "unsure", "hierarchy"):
         with c.box("wb-fields").style(f"margin-top: 8px; {_TWO}") as group:
-            for name, one in SETTINGS.items():
-                if one.scenario == scenario:
-                    setting, what, label = page.setting(name), name + " {}", one.label
-                    c.Field(page, label, partial(read, name), setting, what, shown=label, term=one.term)
+            for name, assumption in SETTINGS.items():
+                if assumption.scenario == scenario:
+                    setting, what, label = page.setting(name), name + " {}", assumption.label
+                    c.Field(
+                        page,
+                        label,
+                        partial(read, name),
+                        setting,
+                        what,
+                        shown=label,
+                        term=assumption.term,
+                    )
         page.show(group, lambda only=scenario: only in ("", page.get("scenario")))  # type: ignore[misc]
 
 
@@ -229,10 +239,10 @@ def _answer(page: _RiskPage) -> None:
 
     @page.draw
     def draw() -> None:
-        found = page.learned
-        if found is None:
+        learned = page.learned
+        if learned is None:
             return
-        for tile, fact in zip(numbers, attacked_answer(found).facts, strict=True):
+        for tile, fact in zip(numbers, attacked_answer(learned).facts, strict=True):
             tile.show(fact)
 
 
@@ -240,23 +250,23 @@ def _pictures(page: _RiskPage) -> None:
     """Belief against what is published, and decisions against the prior."""
 
     def belief() -> c.Drawn:
-        found = page.learned
-        if found is None:
+        learned = page.learned
+        if learned is None:
             return None
-        value, prior = found.asked.published, float(Fraction(found.asked.prior))
+        value, prior = learned.asked.published, float(Fraction(learned.asked.prior))
         return (
-            belief_panel(found.curve, prior=prior, value=value, posterior=found.posterior),
-            f"Belief against the published count; {_belief(found.posterior)} at {value}, "
+            belief_panel(learned.curve, prior=prior, value=value, posterior=learned.posterior),
+            f"Belief against the published count; {_belief(learned.posterior)} at {value}, "
             f"{_belief(prior)} before.",
         )
 
     def accuracy() -> c.Drawn:
-        found, main = page.learned, page.main.found
+        learned, main = page.learned, page.main.found
         if main is None:
             return None
         (row,) = main.profile.overall
-        right = found.right[2] if found is not None and found.right else None
-        mine, prior = found.accuracy if found is not None else (), float(row.prior)
+        right = learned.right[2] if learned is not None and learned.right else None
+        mine, prior = learned.accuracy if learned is not None else (), float(row.prior)
         several = len(page.state.base.paths) > 1
         return (
             right_panel(mine, main.line, prior=prior, right=right, is_main_path=several),
@@ -284,8 +294,10 @@ def _everything(page: _RiskPage) -> None:
         pairs = list(zip(page.profile.one_count, page.profile.levels, strict=True))
         chart.style(f"height: {110 + 30 * len(pairs)}px")
         said = "; ".join(
-            "{} {}, {}".format(level_name(one.scope), *(right_percent(row, unit="%") for row in (one, every)))
-            for one, every in pairs
+            "{} {}, {}".format(
+                level_name(level.scope), *(right_percent(row, unit="%") for row in (level, every))
+            )
+            for level, every in pairs
         )
         return (
             levels_panel(page.profile),
@@ -327,33 +339,33 @@ def _rare(page: _RiskPage) -> None:
     """What changes at a low prior, what is guessed, and what each attribute is at risk of."""
 
     def sentences() -> list[str] | None:
-        found = page.whole.now
-        said = [] if found is None else [accusing_sentence(found), guess_sentence(found)]
-        return [str(one) for one in said if one is not None] or None
+        whole = page.whole.now
+        said = [] if whole is None else [accusing_sentence(whole), guess_sentence(whole)]
+        return [str(text) for text in said if text is not None] or None
 
     def found_targets() -> c.Drawn:
-        found = page.whole.now
-        if found is None:
+        whole = page.whole.now
+        if whole is None:
             return None
         return (
-            detection_panel(_points(found)),
+            detection_panel(_points(whole)),
             "Present targets found against the rate of wrong accusations, both on logarithmic axes.",
         )
 
     def right_accusing() -> c.Drawn:
-        found = page.whole.now
-        if found is None:
+        whole = page.whole.now
+        if whole is None:
             return None
         return (
-            predictive_panel(_points(found), found.profile.priors),
+            predictive_panel(_points(whole), whole.profile.priors),
             "Share of those accused who are present against the rate of wrong accusations, by prior, both on "
             "logarithmic axes.",
         )
 
-    def build_attributes(found: WholeRisk) -> None:
-        if found.attributes:
-            c.words(attribute_words(found), "wb-text", "p").style("margin: 0 0 6px")
-            _shown_table(attribute_table(found))
+    def build_attributes(risk: WholeRisk) -> None:
+        if risk.attributes:
+            c.words(attribute_words(risk), "wb-text", "p").style("margin: 0 0 6px")
+            _shown_table(attribute_table(risk))
 
     with c.card() as card:
         page.heading("Where targets are rare, and what is guessed", "rare")
@@ -361,7 +373,7 @@ def _rare(page: _RiskPage) -> None:
         page.rebuild(
             c.box(""),
             lambda: page.whole.now,
-            lambda found: _shown_table(detection_table(found.detections)),
+            lambda risk: _shown_table(detection_table(risk.detections)),
             dims=True,
         )
         with c.box("wb-two"):
@@ -371,9 +383,9 @@ def _rare(page: _RiskPage) -> None:
     page.show(card, lambda: page.whole.now is not None)
 
 
-def _points(found: WholeRisk) -> tuple[tuple[float, float], ...]:
+def _points(risk: WholeRisk) -> tuple[tuple[float, float], ...]:
     """The points that the table has."""
-    return tuple((row.false_positive_rate, row.true_positive_rate) for row in found.detections)
+    return tuple((row.false_positive_rate, row.true_positive_rate) for row in risk.detections)
 
 
 def _shown_table(table: AnswerTable) -> None:

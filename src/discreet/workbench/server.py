@@ -273,24 +273,24 @@ def use_system_allocator() -> None:
         )
 
 
-async def _announce(place: Address, ready: Callable[[], None]) -> None:
+async def _announce(address: Address, ready: Callable[[], None]) -> None:
     """Call `ready` once the port answers."""
     import asyncio
 
-    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(place.host, place.host)
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address.host, address.host)
     for _ in range(200):
         with contextlib.suppress(OSError):
-            if place.socket:  # not on Windows, which has no such function
-                _, writer = await asyncio.open_unix_connection(place.socket)
+            if address.socket:  # not on Windows, which has no such function
+                _, writer = await asyncio.open_unix_connection(address.socket)
             else:
-                _, writer = await asyncio.open_connection(host, place.port)
+                _, writer = await asyncio.open_connection(host, address.port)
             writer.close()
             break
         await asyncio.sleep(0.05)
     ready()
 
 
-def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
+def serve(address: Address, *, show: bool, ready: Callable[[], None]) -> None:
     """Serve the pages until Ctrl-C; `ready` is called when the server answers."""
     import webbrowser
 
@@ -302,7 +302,7 @@ def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
     from discreet.workbench.workers import Workers
 
     server = Server(Workers(warm=warm))
-    once = secrets.token_urlsafe(24) if show and place.token else ""
+    once = secrets.token_urlsafe(24) if show and address.token else ""
 
     def visit(name: str) -> Callable[[str], Awaitable[None]]:
         async def draw(s: str = "") -> None:
@@ -319,17 +319,17 @@ def serve(place: Address, *, show: bool, ready: Callable[[], None]) -> None:
         ready()
         if show:
             # other users of the machine can see a program's arguments: this token works only once
-            webbrowser.open(place.with_token(once))
+            webbrowser.open(address.with_token(once))
 
-    app.add_middleware(Guard, place=place, once=once)
+    app.add_middleware(Guard, place=address, once=once)
     app.on_startup(server.workers.warm_up)
-    app.on_startup(lambda: background_tasks.create(_announce(place, announced)))
+    app.on_startup(lambda: background_tasks.create(_announce(address, announced)))
     app.on_shutdown(server.workers.stop)
-    listening = open_socket(place.socket) if place.socket else None  # may refuse an existing file
-    with _tidily(place.socket):
+    listening = open_socket(address.socket) if address.socket else None  # may refuse an existing file
+    with _tidily(address.socket):
         ui.run(
-            host=place.host,
-            port=place.port,
+            host=address.host,
+            port=address.port,
             title="discreet workbench",
             favicon=_ICON,
             dark=None,

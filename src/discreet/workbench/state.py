@@ -69,7 +69,7 @@ class Budget:
         whole = sum(self.weights, Fraction(0))
         return tuple(weight / whole if whole else Fraction(0) for weight in self.weights)
 
-    def with_share(self, place: int, share: Fraction) -> Budget:
+    def with_share(self, index: int, share: Fraction) -> Budget:
         """Return the budget with about this share for one level; the others keep their proportions.
 
         >>> budget = Budget.of(load("dhc-2022-08-25")).with_share(1, Fraction(1, 2))
@@ -77,17 +77,17 @@ class Budget:
         (Fraction(1, 2), Fraction(73, 20))
         """
         read_share(share, name="the share of a level")
-        others = sum(self.weights, Fraction(0)) - self.weights[place]
+        others = sum(self.weights, Fraction(0)) - self.weights[index]
         if not others:
             raise InputError("there is one level with a share; it has all of the total")
         unit = Fraction(10) ** (math.floor(math.log10(others)) - _PLACES)
         weight = max(round(share / (1 - share) * others / unit), 1) * unit
-        weights = (*self.weights[:place], weight, *self.weights[place + 1 :])
+        weights = (*self.weights[:index], weight, *self.weights[index + 1 :])
         return replace(self, weights=whole_weights(weights))
 
-    def with_shares(self, place: int, shares: tuple[Fraction, ...]) -> Budget:
+    def with_shares(self, index: int, shares: tuple[Fraction, ...]) -> Budget:
         """Return the budget with these shares of the queries of one level."""
-        return replace(self, shares=(*self.shares[:place], shares, *self.shares[place + 1 :]))
+        return replace(self, shares=(*self.shares[:index], shares, *self.shares[index + 1 :]))
 
 
 @dataclass(frozen=True)
@@ -165,10 +165,10 @@ class State:
             events = self.release.path_events(base.main)
         else:
             scaled: list[Noise] = []
-            for place, noise in enumerate(self.noise):
+            for index, noise in enumerate(self.noise):
                 factor = Fraction(1)
-                if stated.weights[place]:  # these levels have no Laplace noise
-                    factor = stated.total * stated.parts[place] / (budget.total * budget.parts[place])
+                if stated.weights[index]:  # these levels have no Laplace noise
+                    factor = stated.total * stated.parts[index] / (budget.total * budget.parts[index])
                 scaled += [
                     event.resized(event.size * factor) if event.precision else event for event in noise
                 ]
@@ -205,7 +205,7 @@ class State:
 
     def with_neighbours(self, relation: str) -> State:
         """Return the state with other neighbours; those of the base count as no change."""
-        known = next((one for one in RELATIONS if one == relation), None)
+        known = next((known_relation for known_relation in RELATIONS if known_relation == relation), None)
         if known is None:
             raise InputError(f"neighbours is {relation!r}; it must be 'bounded' or 'unbounded'")
         return replace(self, neighbours=None if known == self.base.neighbours else known)
@@ -254,15 +254,15 @@ def whole_weights(weights: Sequence[Fraction]) -> tuple[Fraction, ...]:
 
 def _rebuilt(base: Release, budget: Budget, name: str) -> Release:
     levels = []
-    for place, level in enumerate(base.levels):
-        if not budget.weights[place]:
+    for index, level in enumerate(base.levels):
+        if not budget.weights[index]:
             levels.append(level)
             continue
         queries = [
             replace(query, share=share, rho=None, variance=None, scale=None)
-            for query, share in zip(level.queries, budget.shares[place], strict=True)
+            for query, share in zip(level.queries, budget.shares[index], strict=True)
         ]
-        rho = budget.total * budget.parts[place]
+        rho = budget.total * budget.parts[index]
         levels.append(replace(level, rho=rho, queries=tuple(queries)))
     lacks_rho = any(level.lacks_rho for level in base.levels)
     return replace(base, name=name, rho=None if lacks_rho else budget.total, levels=tuple(levels))
@@ -505,14 +505,14 @@ def _budget(state: State, data: Mapping[str, object], where: str) -> Budget:
     weights, shares = [], list(state.stated.shares)
     given = _table(data.get("weights"), "weights", where)
     changed = _table(data.get("shares", {}), "shares", where)
-    for place, level in enumerate(state.base.levels):
-        if not state.stated.weights[place]:
+    for index, level in enumerate(state.base.levels):
+        if not state.stated.weights[index]:
             weights.append(Fraction(0))
             continue
         weights.append(positive(_text(given, level.name, where), name=f"weight of level {level.name!r}"))
         if level.name in changed:
             table = _table(changed[level.name], level.name, where)
-            shares[place] = tuple(
+            shares[index] = tuple(
                 positive(_text(table, query.name, where), name=f"share of query {query.name!r}")
                 for query in level.queries
             )

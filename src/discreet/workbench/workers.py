@@ -229,7 +229,7 @@ class Workers:
     def _begin(self, job: Job, lane: int) -> None:
         loop, nice = asyncio.get_running_loop(), self.lanes[lane].nice
         fit = [worker for worker in self._idle if worker.nice <= nice]
-        job.worker = max(fit, key=lambda one: one.nice) if fit else self._new()
+        job.worker = max(fit, key=lambda worker: worker.nice) if fit else self._new()
         if fit:
             self._idle.remove(job.worker)
         job.begun = time.monotonic()
@@ -424,13 +424,13 @@ def kill_children() -> None:
 # -- in the process that computes ------------------------------------------------------------------------
 
 
-def _work(pipe: Connection, place: str, nice: int, warm: Callable[[], object] | None) -> None:
+def _work(pipe: Connection, folder: str, nice: int, warm: Callable[[], object] | None) -> None:
     """Do one job after another; temporary files go to `place`."""
     if hasattr(os, "setsid"):
         os.setsid()
     if hasattr(os, "nice"):
         os.nice(nice)
-    tempfile.tempdir = os.environ["TMPDIR"] = place
+    tempfile.tempdir = os.environ["TMPDIR"] = folder
     signal.signal(signal.SIGTERM, _leave)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # left to the server
     with contextlib.suppress(ImportError, ValueError, OSError):

@@ -96,7 +96,7 @@ def _table_7() -> Iterator[Compared]:
             )
     (share,) = printed("safetab", "Table 7, caption", "step 2 as a share of the total, percent").values()
     rows = (printed("safetab", "Table 7", f"rho, add or remove, {part}") for part in ("step 2", "total"))
-    step2, total = (one["3"].value for one in rows)
+    step2, total = (entries["3"].value for entries in rows)
     yield check_printed(share, 100 * step2 / total, why="the first row of the table")
     (levels,) = printed("safetab", "Table 7", "levels").values()
     yield check_printed(levels, len(load("ddhca-2020").levels))
