@@ -295,9 +295,11 @@ def test_killed_at_random_moments(crashes: Crashes) -> None:
     random_kills(crashes, 10, seed=1)
 
 
-@pytest.mark.slow
-def test_killed_at_many_random_moments(crashes: Crashes) -> None:
-    assert 0 < random_kills(crashes, 300, seed=2) < 300
+@pytest.mark.parametrize(
+    "many", [pytest.param(60, marks=pytest.mark.slow), pytest.param(300, marks=pytest.mark.torture)]
+)
+def test_killed_at_many_random_moments(crashes: Crashes, many: int) -> None:
+    assert 0 < random_kills(crashes, many, seed=2) < many
 
 
 def test_runs_at_the_same_time_share_a_total(tmp_path: Path) -> None:
