@@ -110,6 +110,7 @@ def test_refusals(noisy: Path, tmp_path: Path, options: Any, message: str) -> No
     assert not (tmp_path / "none").exists()
 
 
+@pytest.mark.slow
 def test_printed_numbers_beforehand_on_the_command_line(
     noisy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

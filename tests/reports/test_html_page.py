@@ -327,6 +327,7 @@ def test_two_states_side_by_side():
     assert "Noise unchanged at every level." in same
 
 
+@pytest.mark.slow
 def test_laplace_noise_and_another_unit():
     made = Reader(page(Release.from_toml(LAPLACE), people=2, delta="1e-6")).prose
     assert "Laplace, scale 4" in made
@@ -467,6 +468,7 @@ def test_what_is_only_modelled_is_called_no_bound():
     assert "whatever method" not in head
 
 
+@pytest.mark.slow
 def test_the_saving_is_the_one_that_calibration_finds():
     found = calibrate(small(), zcdp=True, delta="1e-10", proof=False)
     prose = Reader(page(small(), certify=False)).prose

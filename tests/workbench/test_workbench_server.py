@@ -112,6 +112,7 @@ def test_guessing_is_limited_but_not_for_those_who_are_in(launch: Callable[..., 
     assert one.get("/", Cookie=cookie)[0] == 200
 
 
+@pytest.mark.slow
 def test_a_browser_with_the_token_works(guarded: Workbench, visit: Callable[..., Any]) -> None:
     page = visit(f"/?token={TOKEN}", server=guarded)
     page.wait_for_selector(".wb-value")
