@@ -524,7 +524,7 @@ def test_a_release_whose_noise_cannot_be_calibrated_has_a_report() -> None:
 
 
 @pytest.mark.parametrize("noise", ["variance = 3", "scale = 1", 'variance = "1/2"'])
-@pytest.mark.parametrize("certify", [True, False])
+@pytest.mark.parametrize("certify", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_the_best_guess_has_the_same_digits_everywhere(noise: str, certify: bool) -> None:
     level = f'name = "Nation"\nqueries = {{ "persons" = {{ {noise} }} }}'
     release = Release.from_toml(f'name = "one"\nneighbours = "unbounded"\n[[levels]]\n{level}\n')
