@@ -16,7 +16,7 @@ help:
 	@echo "make test      lint, types and tests (installs Java and Chromium if it may)"
 	@echo "make test-all  the same with the slow tests; SHARD=1/6 to 6/6 run a sixth each"
 	@echo "make fuzz      search with new seeds for MINUTES (10); what is found becomes a case of make test"
-	@echo "make torture   faults at every system call of a run, and a billion draws of the sampler"
+	@echo "make torture   faults at every system call of a run, a billion draws of the sampler, proofs of minutes"
 	@echo "make test-lowest  tests with the lowest versions of the dependencies that are allowed"
 	@echo "make test-interop  the adapters to dp-accounting, OpenDP, riskcal and Tumult, against the packages"
 	@echo "make lock      rebuild the lock files; UPGRADE=--upgrade takes newer versions"
@@ -174,7 +174,7 @@ test-interop:
 MINUTES ?= 10
 
 torture: $(VENV)/.stamp-test
-	$(BIN)/python -m pytest -q -n $(JOBS) tests/torture --torture
+	$(BIN)/python -m pytest -q -n $(JOBS) tests -m torture --torture
 
 times: $(VENV)/.stamp-test
 	$(BIN)/python -m pytest -q -n $(JOBS) --dist loadgroup --cpu 60

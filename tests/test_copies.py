@@ -250,7 +250,12 @@ def copies(one: Any, protocols: Any = PROTOCOLS) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+LONG = ("portfolio", "Account", "Calibration")
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=[pytest.mark.slow] * (kind in LONG)) for kind in KINDS]
+)
 def test_copies_answer_the_same_before_and_after(kind: str) -> None:
     one = KINDS[kind][0](random.Random(kind))
     before = copies(one, [2])[-1]

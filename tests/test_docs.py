@@ -192,7 +192,8 @@ LONG = {
     "risk.md",
     "tutorial-census.md",
 }
-LONG |= {"audit.md", "calibrate.md", "report.md", "tutorial-estimates.md", "hand-on.md"}
+LONG |= {"audit.md", "calibrate.md", "report.md", "tutorial-estimates.md", "hand-on.md", "microdata.md"}
+LONG |= {"sums.md", "district.md", "comparisons.md"}
 
 
 @pytest.mark.parametrize(

@@ -110,7 +110,7 @@ def reason_in_words(verification: object) -> str:
 
     >>> from discreet.accounting.verification import verify
     >>> from discreet.budget import load
-    >>> reason_in_words(verify(load("dhc-2022-08-25"), epsilon=60, delta="1e-10"))
+    >>> reason_in_words(verify(load("dhc-2022-08-25"), epsilon=65, delta="1e-10"))
     'One case: the bound of zCDP.'
     """
     from discreet.answers.verification import reason_text

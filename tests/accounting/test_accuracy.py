@@ -130,7 +130,9 @@ def drawn_delta(draw: random.Random) -> Fraction:
     return Fraction(draw.randint(1, 999), 1000) if kind < 0.9 else Fraction(1, 10 ** draw.randint(3, 40))
 
 
-@pytest.mark.parametrize("count", [3, pytest.param(60, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "count", [3, pytest.param(20, marks=pytest.mark.slow), pytest.param(60, marks=pytest.mark.torture)]
+)
 def test_no_epsilon_is_outside_its_accuracy(count: int) -> None:
     draw = random.Random(count)
     for _ in range(count):

@@ -193,7 +193,7 @@ def compositions(draw: st.DrawFn) -> tuple[Noise, ...]:
 
 
 @pytest.mark.slow
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(events=compositions())
 def test_order_monotony_and_round_trip(events: tuple[Noise, ...]) -> None:
     epsilon = np.linspace(0.0, 30.0, 13)

@@ -137,7 +137,7 @@ def test_tricky_tails(name: str) -> None:
 
 @pytest.mark.slow
 @given(events=small)
-@settings(max_examples=200)
+@settings(max_examples=60)
 def test_everything_at_length(events: tuple[Noise, ...]) -> None:
     check_profile(events, DELTAS)
     check_epsilon(events, DELTAS)

@@ -52,8 +52,10 @@ def test_draws_that_were_wrong(seed):
     assert check_one(seed) == "reference"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("first", range(4))
+@pytest.mark.parametrize(
+    "first",
+    [pytest.param(first, marks=pytest.mark.slow if first < 2 else pytest.mark.torture) for first in range(4)],
+)
 def test_ordinary_releases_are_answered(first: int) -> None:
     for seed in range(first, first + 32, len(fuzz_refusals.FAMILIES)):  # eight of one family
         fuzz_refusals.check_one(seed)

@@ -157,6 +157,7 @@ def test_a_run_says_what_all_its_cells_cost(office: Office) -> None:
     assert moved.changed == 14  # the total of everybody stays
 
 
+@pytest.mark.slow
 def test_cells_left_out_are_published_as_zero(office: Office) -> None:
     every = cells_of(office.run("all", zeros=True))
     some = cells_of(office.run("some"))

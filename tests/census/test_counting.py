@@ -72,9 +72,10 @@ def expected() -> tuple[Counter[Any], Counter[Any]]:
     return +totals, +cells
 
 
-# the one test of Spark that is not slow
 @pytest.mark.parametrize(
-    "engine", ["duckdb", pytest.param("spark", marks=pytest.mark.xdist_group("spark"))], indirect=True
+    "engine",
+    ["duckdb", pytest.param("spark", marks=[pytest.mark.xdist_group("spark"), pytest.mark.slow])],
+    indirect=True,
 )
 def test_the_toy_is_counted_as_the_bureau_counts_it(
     engine: Engine, toy: Path, toy_parameters: Parameters

@@ -438,6 +438,7 @@ def test_no_noise_is_no_error() -> None:
     assert (got.mean[0], got.square[0], got.kept[1]) == (0, 0, 0)
 
 
+@pytest.mark.slow
 def test_command(nation: Nation, released: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     start = ["safetab", "report", str(nation.params), str(nation.data), str(released)]
     assert command([*start, "--out", str(tmp_path / "report.html"), "--quiet"]) == 0

@@ -158,7 +158,10 @@ OTHERS: dict[str, Callable[[Path, Path], None]] = {
 }
 
 
-@pytest.mark.parametrize("ending", OTHERS)
+@pytest.mark.parametrize(
+    "ending",
+    [pytest.param(one, marks=[pytest.mark.slow] * (one in (".psv", ".arrow", ".sqlite"))) for one in OTHERS],
+)
 def test_other_tables(
     ending: str, copy: Path, toy_parameters: Parameters, duckdb_engine: Engine, right: Counter[Any]
 ) -> None:

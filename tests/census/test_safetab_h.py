@@ -286,6 +286,7 @@ def test_the_report_compares_with_the_truth(noisy: Path, toy: tuple[Path, Path])
     assert all(line.released == line.groups for line in found.groups)
 
 
+@pytest.mark.slow
 def test_a_ledger_has_people_and_households_side_by_side(
     noisy: Path, toy: tuple[Path, Path], tmp_path: Path, duckdb_engine: Engine
 ) -> None:
@@ -504,6 +505,7 @@ def test_totals_for_a_tabulation_that_measures_its_own_are_refused(tmp_path: Pat
 # -- commands ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_commands(
     noisy: Path, toy: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

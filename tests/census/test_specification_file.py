@@ -208,6 +208,7 @@ def test_the_report_compares_with_the_truth(tmp_path: Path) -> None:
     assert all(line.released == line.groups == line.expected for line in listed)
 
 
+@pytest.mark.slow
 def test_the_commands(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = str(place / "specification.toml")
     assert command(["safetab", "validate", path, str(place), "--json", "--quiet"]) == 0

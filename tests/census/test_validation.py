@@ -206,6 +206,7 @@ def test_the_command_says_yes(toy: Path) -> None:
     assert not done.stderr
 
 
+@pytest.mark.slow
 def test_the_command_says_no(toy: Path, write: Write, tmp_path: Path) -> None:
     before = set(tmp_path.iterdir())
     data = write(BLOCKS, [PERSON, person(QAGE=SECRET), person(QSPAN=SECRET)])

@@ -52,6 +52,7 @@ def test_sampling_errors_and_draws(discreet, refused, trial):
     assert "--replicate-factor" in refused(*given, "--out", "other")
 
 
+@pytest.mark.slow
 def test_microdata_and_their_check(discreet, refused, trial):
     text = discreet("estimate", "trial", "--microdata", "--histogram", "--out", "out", "--quiet").out
     assert "Histogram: " in text

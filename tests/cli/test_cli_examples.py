@@ -19,6 +19,7 @@ from discreet.cli.completion import completed_commands
 
 ROOT = Path(__file__).parents[2]
 SLOW = {
+    "check-tables",
     "account",
     "risk audit",
     "risk categories",

@@ -20,6 +20,7 @@ def survey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.slow
 def test_expected_alone(discreet: Callable[..., Any], survey: Path) -> None:
     result = discreet(
         "risk", "records", "release.toml", "--records", "records.csv", "--units", "units.csv", "--quiet"

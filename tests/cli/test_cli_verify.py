@@ -138,6 +138,7 @@ def test_refused_points_are_empty_not_wrong(small, tmp_path, monkeypatch):
 # -- verify -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_certificate_is_proved(discreet, certificate):
     result = discreet("verify", certificate)
     assert result.status == 0

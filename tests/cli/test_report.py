@@ -14,6 +14,7 @@ CHROMIUM = next(filter(None, map(shutil.which, pdf_module.NAMES)), None)
 QUICK = ("--no-certify", "--no-savings", "--quiet")
 
 
+@pytest.mark.slow
 def test_the_page_has_the_numbers_of_the_other_commands(discreet, small, tmp_path):
     out = tmp_path / "page.html"
     answer = discreet("report", small, "--out", out, "--jobs", 1, "--json")

@@ -355,7 +355,8 @@ kind = ["a", "b"]
 ]
 
 
-@pytest.mark.parametrize("exact", [pytest.param((), marks=pytest.mark.slow), ("State:total",)])
+@pytest.mark.slow
+@pytest.mark.parametrize("exact", [(), ("State:total",)])
 def test_all_pairs_of_two_releases_are_compared(exact: tuple[str, ...]) -> None:
     """Each case evaluated by itself: every number of the whole is the largest of them."""
     releases = [Release.from_toml(text) for text in SPINES]

@@ -231,7 +231,15 @@ def covered(folder: Path, variances: tuple[str, str], truth: tuple[int, int]) ->
     return found
 
 
-@pytest.mark.parametrize("variances", [("0.2", "0.2"), ("0.5", "0.5"), ("1", "1"), ("2", "2"), ("1", "2")])
+@pytest.mark.parametrize(
+    "variances",
+    [
+        ("0.2", "0.2"),
+        ("0.5", "0.5"),
+        ("1", "1"),
+        *(pytest.param(two, marks=pytest.mark.slow) for two in (("2", "2"), ("1", "2"))),
+    ],
+)
 @pytest.mark.parametrize(
     "truth", [*(pytest.param(truth, marks=pytest.mark.slow) for truth in ((30, 20), (20, 20))), (0, 10)]
 )

@@ -173,6 +173,7 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert float(contrasts["west - east", "all"]["sd"]) > 0
 
 
+@pytest.mark.slow
 def test_consistent_is_consistent_over_queries(tmp_path: Path) -> None:
     """This failed before: queries of one area were solved alone, and the total differed from its parts."""
     done = measure(RELEASE, table(tmp_path), tmp_path / "m", post="consistent", rehearsal=3)

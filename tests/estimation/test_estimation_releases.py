@@ -315,6 +315,7 @@ def test_contrasts_of_areas_and_queries(folders: Any, tmp_path: Path) -> None:
     assert "Fieller" in manifest["contrasts"]["ratio"]
 
 
+@pytest.mark.slow
 def test_changes_between_times(folders: Any, tmp_path: Path) -> None:
     (now,), (before,) = folders(TEXT, seed=1), folders(TEXT, seed=2)
     call = [

@@ -535,7 +535,8 @@ def test_a_histogram_alone_is_counted(made: dict[str, str], tmp_path: Path) -> N
         check_tables(tmp_path / "nothing")
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 8))])
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
 def test_files_of_the_bureau(seed: int, tmp_path: Path) -> None:
     """Constraints, zeros and bounds are written beside the tables; names may come again one level below."""
     found, paths, _ = draw(seed, tmp_path)

@@ -198,7 +198,7 @@ STAGES: list[tuple[Any, str, int, int]] = [
 """What is interrupted, at which call of it, and how many parts are finished by then."""
 
 
-@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize("resume", [pytest.param(False, marks=pytest.mark.slow), True])
 @pytest.mark.parametrize("stages", [STAGES[2:3], pytest.param(STAGES, marks=pytest.mark.slow)])
 def test_an_interrupted_run_goes_on_or_leaves_nothing(
     noisy: Path,

@@ -309,6 +309,7 @@ def test_whole_tables_of_each_variable(tmp_path: Path) -> None:
     assert found["N", "w above 50", "all"] == found["N", "hours above 60", "all"] == ""
 
 
+@pytest.mark.slow
 def test_several_releases(tmp_path: Path) -> None:
     """Releases of the same sums are one; of sums with other bounds they are refused, not mixed."""
     path, areas = written(records(11), tmp_path / "r.csv"), tmp_path / "units.csv"

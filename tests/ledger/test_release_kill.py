@@ -295,15 +295,17 @@ def test_killed_at_random_moments(crashes: Crashes) -> None:
     random_kills(crashes, 10, seed=1)
 
 
-@pytest.mark.slow
-def test_killed_at_many_random_moments(crashes: Crashes) -> None:
-    assert 0 < random_kills(crashes, 300, seed=2) < 300
+@pytest.mark.parametrize(
+    "many", [pytest.param(60, marks=pytest.mark.slow), pytest.param(300, marks=pytest.mark.torture)]
+)
+def test_killed_at_many_random_moments(crashes: Crashes, many: int) -> None:
+    assert 0 < random_kills(crashes, many, seed=2) < many
 
 
 def test_runs_at_the_same_time_share_a_total(tmp_path: Path) -> None:
     first = Crashes(tmp_path, total=2)
     others = [subprocess.Popen([sys.executable, str(DRIVER), str(tmp_path)], stdin=subprocess.PIPE,
-              stdout=subprocess.PIPE, text=True) for _ in range(3)]  # fmt: skip
+              stdout=subprocess.PIPE, text=True) for _ in range(2)]  # fmt: skip
     processes = [first.process, *others]
 
     def ask(number: int) -> dict[str, Any]:
@@ -311,9 +313,9 @@ def test_runs_at_the_same_time_share_a_total(tmp_path: Path) -> None:
         found: dict[str, Any] = json.loads(answer)
         return found
 
-    with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(ask, range(4)))
+    with ThreadPoolExecutor(3) as pool:
+        answers = list(pool.map(ask, range(3)))
     assert sum(answer["said"] == "done" for answer in answers) == 2
-    assert sum("is left; nothing was measured" in answer["said"] for answer in answers) == 2
+    assert sum("is left; nothing was measured" in answer["said"] for answer in answers) == 1
     assert len(list(tmp_path.glob("p?"))) == len(read_ledger(first.ledger).entries) == 2
     assert not first.debris

@@ -328,6 +328,7 @@ def test_two_states_side_by_side():
     assert "Noise unchanged at every level." in same
 
 
+@pytest.mark.slow
 def test_laplace_noise_and_another_unit():
     made = Reader(page(Release.from_toml(LAPLACE), people=2, delta="1e-6")).prose
     assert "Laplace, scale 4" in made
@@ -468,6 +469,7 @@ def test_what_is_only_modelled_is_called_no_bound():
     assert "whatever method" not in head
 
 
+@pytest.mark.slow
 def test_the_saving_is_the_one_that_calibration_finds():
     found = calibrate(small(), zcdp=True, delta="1e-10", proof=False)
     prose = Reader(page(small(), certify=False)).prose
@@ -523,7 +525,7 @@ def test_a_release_whose_noise_cannot_be_calibrated_has_a_report() -> None:
 
 
 @pytest.mark.parametrize("noise", ["variance = 3", "scale = 1", 'variance = "1/2"'])
-@pytest.mark.parametrize("certify", [True, False])
+@pytest.mark.parametrize("certify", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_the_best_guess_has_the_same_digits_everywhere(noise: str, certify: bool) -> None:
     level = f'name = "Nation"\nqueries = {{ "persons" = {{ {noise} }} }}'
     release = Release.from_toml(f'name = "one"\nneighbours = "unbounded"\n[[levels]]\n{level}\n')

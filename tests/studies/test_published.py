@@ -394,7 +394,7 @@ ALLOCATION = tuple(
 
 
 @pytest.mark.parametrize("name", COMPOSITIONS)
-@pytest.mark.parametrize("digits", [None, 30])
+@pytest.mark.parametrize("digits", [pytest.param(None, marks=pytest.mark.slow), 30])
 def test_boole_is_within_its_own_bound(name: str, digits: int | None) -> None:
     events = COMPOSITIONS[name]
     method = BooleSum(events, nodes=40_001 if digits is None else 401, digits=digits)

@@ -148,6 +148,7 @@ def test_without_any_lock_a_sentence_says_so(survey: Path) -> None:
     assert not (survey / "published").exists()
 
 
+@pytest.mark.slow
 def test_a_policy_whose_owner_cannot_be_told_must_be_signed(survey: Path) -> None:
     (survey / "discreet-policy.toml").write_text('format = "discreet policy 1"\n', encoding="utf-8")
     status, _, err = run("windows", *MEASURE, "--out", "published", cwd=survey)

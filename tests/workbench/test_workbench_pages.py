@@ -121,6 +121,7 @@ def test_a_level_slider_and_undo_by_keyboard(visit: Callable[..., Any]) -> None:
     )
 
 
+@pytest.mark.slow
 def test_wrong_fractions_and_sums_are_said_beside_the_cell(visit: Callable[..., Any]) -> None:
     page = visit("/budget")
     upload(page, "small.toml", SMALL.encode())
@@ -204,6 +205,7 @@ def test_files_that_cannot_be_used(
     page.locator(".wb-banner").wait_for(state="hidden")
 
 
+@pytest.mark.slow
 def test_two_browsers_do_not_see_each_other(visit: Callable[..., Any]) -> None:
     first, second = visit("/budget"), visit("/budget", alone=True)
     second.get_by_role("combobox", name="Release", exact=True).select_option("pl94-2020-units")
@@ -258,6 +260,7 @@ def test_saved_restarted_and_opened_again(
         assert found == share
 
 
+@pytest.mark.slow
 def test_an_address_that_cannot_be_read(visit: Callable[..., Any]) -> None:
     page = visit("/budget?s=nonsense")
     wait_for_text(page, "the address holds no session that can be read")
@@ -265,6 +268,7 @@ def test_an_address_that_cannot_be_read(visit: Callable[..., Any]) -> None:
     wait_for_value(page, "Epsilon", "2.36320")
 
 
+@pytest.mark.slow
 def test_wanted_margins_and_their_command(visit: Callable[..., Any]) -> None:
     page = visit("/accuracy")
     upload(page, "small.toml", SMALL.encode())

@@ -217,6 +217,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(visit: Callable[.
     assert value(page, "Right decisions, all") == bound(best)
 
 
+@pytest.mark.slow
 def test_a_narrow_chart_has_room_for_its_labels(visit: Callable[..., Any]) -> None:
     page = visit("/risk", preset=PRESET, viewport={"width": 420, "height": 900})
     page.wait_for_selector("[data-complete-risk=true]")
@@ -270,12 +271,14 @@ def test_which_category_is_answered_as_on_the_command_line(visit: Callable[..., 
     card.get_by_text(told(found)[0], exact=True).wait_for(state="visible")
 
 
+@pytest.mark.slow
 def test_a_release_without_attributes_has_no_card_of_categories(visit: Callable[..., Any]) -> None:
     page = visit("/risk", preset=PRESET)
     page.wait_for_selector("[data-complete-risk=true]")
     assert not page.get_by_role("region", name="Which category is theirs").is_visible()
 
 
+@pytest.mark.slow
 def test_on_a_narrow_page_everything_published_leads(visit: Callable[..., Any]) -> None:
     page = visit("/risk", preset=PRESET, viewport={"width": 400, "height": 900})
     page.wait_for_selector("[data-complete-risk=true]")

@@ -112,6 +112,7 @@ def test_guessing_is_limited_but_not_for_those_who_are_in(launch: Callable[..., 
     assert one.get("/", Cookie=cookie)[0] == 200
 
 
+@pytest.mark.slow
 def test_a_browser_with_the_token_works(guarded: Workbench, visit: Callable[..., Any]) -> None:
     page = visit(f"/?token={TOKEN}", server=guarded)
     page.wait_for_selector(".wb-value")
@@ -192,12 +193,17 @@ def test_the_first_page_comes_soon(workbench: Workbench) -> None:
         (["--host", "0.0.0.0"], "give --token"),
         (["--host", "0.0.0.0", "--no-token"], "for this machine alone"),
         (["--token", "a-long-enough-one", "--no-token"], "choose one of them"),
-        (["--port", "9000", "--socket", "a.sock"], "--port and --socket were both given"),
-        (["--host", "127.0.0.1", "--socket", "a.sock"], "--host and --socket were both given"),
-        (["--open", "--socket", "a.sock"], "--open and --socket were both given"),
-        (["--port", "0"], "port is 0"),
-        (["--token", "short"], "12 or more"),
-        (["--token", "with spaces in it"], "12 or more"),
+        *(
+            pytest.param(options, message, marks=pytest.mark.slow)
+            for options, message in (
+                (["--port", "9000", "--socket", "a.sock"], "--port and --socket were both given"),
+                (["--host", "127.0.0.1", "--socket", "a.sock"], "--host and --socket were both given"),
+                (["--open", "--socket", "a.sock"], "--open and --socket were both given"),
+                (["--port", "0"], "port is 0"),
+                (["--token", "short"], "12 or more"),
+                (["--token", "with spaces in it"], "12 or more"),
+            )
+        ),
     ],
 )
 def test_refused_before_anything_starts(options: list[str], message: str) -> None:

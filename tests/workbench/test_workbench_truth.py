@@ -104,6 +104,7 @@ def test_no_number_stands_under_the_name_of_another_release(
     assert wrong == []
 
 
+@pytest.mark.slow
 def test_no_belief_stands_under_another_prior(visit: Callable[..., Any]) -> None:
     page = visit("/risk")
     page.wait_for_selector("[data-complete-risk=true]")

@@ -60,6 +60,7 @@ def test_the_report_is_made_and_opens_from_disk(
 HOSTILE = "<img src=x onerror='window.struck=1'><script>window.struck=1</script>{{7*7}}"
 
 
+@pytest.mark.slow
 def test_names_of_a_file_are_never_markup(visit: Callable[..., Any]) -> None:
     page = visit("/budget")
     text = SMALL.replace('"Two levels"', json.dumps(HOSTILE)).replace('"total"', json.dumps(HOSTILE))

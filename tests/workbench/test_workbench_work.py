@@ -155,6 +155,7 @@ def test_nobody_waits_for_one_who_asks_much() -> None:
     run(main, Lane(5.0, 1, 2), LONG)
 
 
+@pytest.mark.slow
 def test_one_who_asks_again_and_again_waits_for_the_others() -> None:
     async def main(workers: Workers) -> None:
         await one(workers, abs, 0)

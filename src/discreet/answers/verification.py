@@ -19,9 +19,9 @@ def verification_answer(verified: Verification) -> Answer:
 
     >>> from discreet.accounting.verification import verify
     >>> from discreet.budget import load
-    >>> answer = verification_answer(verify(load("dhc-2022-08-25"), epsilon=60, delta="1e-10"))
+    >>> answer = verification_answer(verify(load("dhc-2022-08-25"), epsilon=65, delta="1e-10"))
     >>> print(answer.body[0].text, answer.objects["verdict"], sep="\\n")
-    dhc-2022-08-25, one person added or removed (unbounded): This is (60, 1e-10)-differentially private.
+    dhc-2022-08-25, one person added or removed (unbounded): This is (65, 1e-10)-differentially private.
     proved
     """
     account = verified.certificate.account()
@@ -66,7 +66,7 @@ def reason_text(verified: Verification) -> str:
 
     >>> from discreet.accounting.verification import verify
     >>> from discreet.budget import load
-    >>> print(reason_text(verify(load("dhc-2022-08-25"), epsilon=60, delta="1e-10")))
+    >>> print(reason_text(verify(load("dhc-2022-08-25"), epsilon=65, delta="1e-10")))
     One case: the bound of zCDP.
     """
     stated, low, high = verified.certificate, *_stated_ends(verified)

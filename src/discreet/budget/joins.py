@@ -372,14 +372,12 @@ _FILE_KEYS = {
 }
 
 
-def read_join(data: Mapping[str, object]) -> Join | None:
+def read_join(data: Mapping[str, object]) -> Join:
     """Read the tables `[people]`, `[households]`, `[addresses]`, `[splits]` and `[tables]` of a release."""
-    given = [key for key in JOIN_KEYS if key in data]
-    if not given:
-        return None
+    given = next(key for key in JOIN_KEYS if key in data)
     for key in (PEOPLE, HOUSEHOLDS, "tables"):
         if key not in data:
-            raise FieldError(f"a release with [{given[0]}] needs [{key}], too", field=(given[0],))
+            raise FieldError(f"a release with [{given}] needs [{key}], too", field=(given,))
     files, attributes = {}, dict[str, Mapping[str, Iterable[str] | int] | None]()
     for file, keys in _FILE_KEYS.items():
         with inside(file):

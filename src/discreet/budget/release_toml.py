@@ -40,10 +40,10 @@ def release_from_tables(data: object, folder: str | os.PathLike[str] = "") -> Re
     """
     table = a_table(data, "the release", RELEASE_KEYS, needed=("name", "neighbours", "levels"))
     parts: dict[str, object] = {}
-    weight, join = None, read_join(table)
-    if join is not None:
+    weight = join = None
+    if not table.keys().isdisjoint(JOIN_KEYS):
+        parts["join"] = join = read_join(table)
         table = {key: value for key, value in table.items() if key not in JOIN_KEYS}
-        parts["join"] = join
     if "weight" in table:
         with inside("weight"):
             parts["weight"] = weight = read_weight(table["weight"])

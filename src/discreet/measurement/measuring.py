@@ -138,7 +138,7 @@ def measure(asked: Measuring) -> Measured:
     _check_question(asked)
     if asked.bureau_columns:
         check_bureau_names(release)
-    origin = asked.records if asked.counts is None else asked.counts
+    origin, others = (asked.counts, ()) if asked.counts is not None else (asked.records, other_files(asked))
     is_text = asked.format is None and isinstance(origin, str | os.PathLike) and table_format(origin) == "csv"
     like = "csv" if is_text else "parquet"
     kind = output_format(asked.format, like, for_spreadsheets=asked.for_spreadsheets)
@@ -146,7 +146,7 @@ def measure(asked: Measuring) -> Measured:
     table = noises(release)
     run = ReleaseRun(
         asked.out,
-        reads=(origin, *other_files(asked)),
+        reads=(origin, *others),
         request=Request(spend_again=asked.spend_again, invariants=bool(pairs)),
         ledger=asked.ledger,
         key=asked.key,
