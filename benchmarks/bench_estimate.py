@@ -14,7 +14,7 @@ from discreet.areas.tree import Tree
 from discreet.budget import Attributes, load
 from discreet.estimation import accuracy, plan
 from discreet.estimation.estimates import Estimates, Measurements
-from discreet.estimation.model import told_by_level
+from discreet.estimation.model import known_by_level
 from discreet.noise import Noise
 
 BLOCKS = 10_000
@@ -60,7 +60,7 @@ def rows(blocks: int = BLOCKS) -> list[tuple[str, ...]]:
     above = [starts[d - 1] + np.arange(sizes[d]) * sizes[d - 1] // sizes[d] for d in range(1, 6)]
     parent = np.concatenate([[-1], *above]).astype(np.int64)
     level = np.repeat(np.arange(6), sizes)
-    laws = [dict(one.laws) for one in told_by_level(release, [one.name for one in release.levels])]
+    laws = [dict(one.laws) for one in known_by_level(release, [one.name for one in release.levels])]
     given = Measurements(Tree(parent, level, starts), (Random(laws, attributes, level),))
     started = time.perf_counter()
     estimates = Estimates(attributes, given)

@@ -9,6 +9,7 @@ Property tests draw the same examples each time (profile `fixed`); `make fuzz` s
 from __future__ import annotations
 
 import argparse
+import gc
 import inspect
 import json
 import os
@@ -27,8 +28,8 @@ from discreet import cli
 from discreet.answers.answer import Answer
 from discreet.cli import console
 from discreet.cli.schema import schema_names, schema_of
-from discreet.interop.json_schema import problems
 from discreet.render.json import json_of
+from discreet.render.json_schema import problems
 
 # an example of the accountant's tests costs up to a second: shrinking one would take many minutes
 _COMMON = {
@@ -126,6 +127,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if item.get_closest_marker(marker) and not config.getoption(option):
                 item.add_marker(skip)
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what was collected stays to the end: nobody need look through it again for what may go
 
 
 def in_shard(name: str, number: int, many: int) -> bool:

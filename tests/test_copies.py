@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from present import PRESENT
 
 import discreet
 from discreet.budget import cases
@@ -50,8 +51,6 @@ from discreet.measurement import measure, tabulate
 from discreet.memory import Forgetful
 from discreet.noise import SystemEntropy
 from discreet.reports import sample_profile, sample_tradeoff
-from discreet.studies import register
-from discreet.studies.published import LatticeNormal, SequentialSieve
 
 Chance = random.Random
 Exact = str
@@ -193,8 +192,6 @@ KINDS: Kinds = {
     "RenyiDP": (lambda c: discreet.RenyiDP(events(c)), comparison),
     "GaussianDP": (lambda c: discreet.GaussianDP([gaussian(c)]), comparison),
     "Edgeworth": (lambda c: Edgeworth([gaussian(c)]), comparison),
-    "SequentialSieve": (lambda c: SequentialSieve([gaussian(c)]), published),
-    "LatticeNormal": (lambda c: LatticeNormal([discreet.DiscreteGaussian(5, times=10)]), published),
     "Release": (release, lambda x: (x.paths, discreet.account(x).rho, repr(x), x == x)),
     "Release of a preset": (preset, lambda x: (x.paths, discreet.account(x).rho, repr(x))),
     "Level": (lambda c: release(c).levels[0], shown),
@@ -221,11 +218,20 @@ KINDS: Kinds = {
     "HierarchyPosterior": (lambda c: hierarchy_posterior(areas(c), prior="1/2"), shown),
     "RiskProfile": (lambda c: risk_profile({"block": number(c, 1, 3)}, prior="1/2"), shown),
     "Risk": (lambda c: risk_profile({"block": number(c, 1, 3)}, prior="1/2").rows[0], shown),
-    "StudyEntry": (lambda c: c.choice(list(register())), shown),
     "SystemEntropy": (lambda c: SystemEntropy(), lambda x: type(x).__name__),
     "InputError": (lambda c: discreet.InputError("wrong"), shown),
     "PrecisionError": (lambda c: discreet.PrecisionError("too much"), shown),
 }
+
+if "studies" in PRESENT:
+    from discreet.studies import register
+    from discreet.studies.published import LatticeNormal, SequentialSieve
+
+    KINDS |= {
+        "SequentialSieve": (lambda c: SequentialSieve([gaussian(c)]), published),
+        "LatticeNormal": (lambda c: LatticeNormal([discreet.DiscreteGaussian(5, times=10)]), published),
+        "StudyEntry": (lambda c: c.choice(list(register())), shown),
+    }
 
 PROTOCOLS = range(2, pickle.HIGHEST_PROTOCOL + 1)
 

@@ -12,10 +12,15 @@ import pytest
 
 import discreet
 
-MOST = 40
+MOST = 45
 PUBLIC = sorted(discreet.__all__)
 HOME = Path(discreet.__file__).parent
-OTHER_NAMES = {"GaussianNoise": "DiscreteGaussian", "LaplaceNoise": "DiscreteLaplace"}
+OTHER_NAMES = {
+    "GaussianNoise": "DiscreteGaussian",
+    "LaplaceNoise": "DiscreteLaplace",
+    "explain": "promised_risk",
+    "report": "page",
+}
 
 
 def test_there_are_few() -> None:
@@ -30,6 +35,13 @@ def test_each_can_be_had_and_says_what_it_is(name: str) -> None:
     assert value.__name__ == OTHER_NAMES.get(name, name)
     assert value.__module__.startswith("discreet.")
     assert name in dir(discreet)
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLIC if inspect.isfunction(getattr(discreet, name))])
+def test_each_function_shows_an_example_and_is_on_the_page(name: str) -> None:
+    assert ">>> " in str(inspect.getdoc(getattr(discreet, name)))
+    page = (HOME.parents[1] / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    assert f"`{name}`" in page
 
 
 FACADES = sorted(

@@ -13,8 +13,10 @@ Names are loaded when they are first used, so that the import itself costs next 
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
+from discreet._moved import find_old_places
 from discreet.memory import loaded_on_use
 
 if TYPE_CHECKING:
@@ -33,10 +35,16 @@ if TYPE_CHECKING:
         load,
         preset_names,
     )
+    from discreet.comparisons.costs import compare
     from discreet.comparisons.gaussian_dp import GaussianDP
     from discreet.comparisons.renyi import RenyiDP
     from discreet.comparisons.zcdp import ZCDP, TightZCDP
+    from discreet.disclosure.everything import risk
+    from discreet.disclosure.promise import explain
     from discreet.errors import DiscreetError, InputError, PrecisionError
+    from discreet.estimation.best_plan import plan
+    from discreet.estimation.estimating import estimate
+    from discreet.estimation.expected_accuracy import accuracy
     from discreet.measurement.measuring import measure
     from discreet.noise import (
         ContinuousGaussian,
@@ -50,6 +58,7 @@ if TYPE_CHECKING:
     from discreet.numbers import Interval
     from discreet.promises.calibrating import calibrate
     from discreet.promises.least_noise import noise_for, rho_for
+    from discreet.reports.html import report
 else:
     __getattr__, __dir__ = loaded_on_use(
         __name__,
@@ -60,16 +69,23 @@ else:
             "discreet.comparisons.gaussian_dp": "GaussianDP",
             "discreet.comparisons.renyi": "RenyiDP",
             "discreet.comparisons.zcdp": "ZCDP TightZCDP",
+            "discreet.comparisons.costs": "compare",
             "discreet.accounting.overall": "Account Point account portfolio",
             "discreet.accounting.privacy_loss": "PrivacyLoss compose",
             "discreet.promises.least_noise": "noise_for rho_for",
             "discreet.accounting.verification": "verify",
             "discreet.budget": "DiscreteGaussian DiscreteLaplace Level Query Release Spine load preset_names",
+            "discreet.disclosure.everything": "risk",
+            "discreet.disclosure.promise": "explain",
             "discreet.errors": "DiscreetError InputError PrecisionError",
-            "discreet.numbers": "Interval",
+            "discreet.estimation.best_plan": "plan",
+            "discreet.estimation.estimating": "estimate",
+            "discreet.estimation.expected_accuracy": "accuracy",
             "discreet.noise": "ContinuousGaussian ContinuousLaplace GaussianNoise LaplaceNoise PowerNoise "
             "TableNoise sample",
             "discreet.measurement.measuring": "measure",
+            "discreet.numbers": "Interval",
+            "discreet.reports.html": "report",
         },
     )
 
@@ -102,14 +118,23 @@ __all__ = [
     "TableNoise",
     "TightZCDP",
     "account",
+    "accuracy",
     "calibrate",
+    "compare",
     "compose",
+    "estimate",
+    "explain",
     "load",
     "measure",
     "noise_for",
+    "plan",
     "portfolio",
     "preset_names",
+    "report",
     "rho_for",
+    "risk",
     "sample",
     "verify",
 ]
+
+find_old_places(sys.modules[__name__])

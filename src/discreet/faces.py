@@ -110,8 +110,8 @@ def reason_in_words(verification: object) -> str:
 
     >>> from discreet.accounting.verification import verify
     >>> from discreet.budget import load
-    >>> reason_in_words(verify(load("dhc-2022-08-25"), epsilon=21, delta="1e-10"))
-    'One case: convolution from the definition.'
+    >>> reason_in_words(verify(load("dhc-2022-08-25"), epsilon=60, delta="1e-10"))
+    'One case: the bound of zCDP.'
     """
     from discreet.answers.verification import reason_text
 

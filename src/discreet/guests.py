@@ -5,17 +5,22 @@ package. Without its folder all that it brings is gone, and the rest works. Gues
 `OWN`; those of others have an entry point in the group `discreet.guests`, whose value is their package
 (docs/howto/own-part.md). Their presets have entry points of their own: the kernel reads them
 (`discreet.budget.presets`).
+
+A guest imports another only if it `needs` it, and is not there without it. What joins two guests is a guest
+too, in a folder of the one that it adds to: `audit/tabulations/` needs `audit` and `census`. The first finds
+it among what others offer it (`offered`), and knows nothing of the second.
 """
 
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 from discreet.errors import DiscreetError
 
@@ -24,10 +29,23 @@ GROUP = "discreet.guests"
 
 FILE = "guest.toml"
 
-OWN = ("audit", "cellkey", "census", "interop", "nation", "studies", "workbench")
+OWN = (
+    "audit",
+    "audit.tabulations",
+    "cellkey",
+    "census",
+    "interop",
+    "nation",
+    "studies",
+    "studies.tabulations",
+    "workbench",
+    "workbench.tabulations",
+)
 """The guests that come with the package: folders of it."""
 
-SECTIONS = ("commands", "answers")
+SECTIONS = ("needs", "commands", "answers", "offers")
+
+Offered = TypeVar("Offered")
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,19 +69,37 @@ class Guest:
     name: str
     commands: tuple[Command, ...]
     answers: tuple[str, ...]
+    needs: tuple[str, ...] = ()
+    """The guests without which it is not there."""
+    offers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """What it brings to other guests (module:name, or a module), by what they ask for."""
 
 
 @cache
 def guests() -> tuple[Guest, ...]:
     """Return the guests that are there: first those of the package, then those of others.
 
-    >>> [guest.name for guest in guests()][:2]
-    ['audit', 'cellkey']
+    >>> "no-such-guest" in {guest.name for guest in guests()}
+    False
     """
     here = Path(__file__).parent
-    own = {name: here / name / FILE for name in OWN}
+    own = {name: here.joinpath(*name.split("."), FILE) for name in OWN}
     there = {name: file for name, file in own.items() if file.exists()}
-    return tuple(read_guest(name, file) for name, file in (there | _of_others()).items())
+    return with_needs([read_guest(name, file) for name, file in (there | _of_others()).items()])
+
+
+def with_needs(found: Sequence[Guest]) -> tuple[Guest, ...]:
+    """Return the guests whose needs are among them.
+
+    >>> nation, tour = Guest("nation", (), (), ("census",)), Guest("tour", (), (), ("nation",))
+    >>> with_needs([nation, tour])
+    ()
+    >>> [guest.name for guest in with_needs([Guest("census", (), ()), nation, tour])]
+    ['census', 'nation', 'tour']
+    """
+    names = {guest.name for guest in found}
+    kept = tuple(guest for guest in found if names.issuperset(guest.needs))
+    return kept if len(kept) == len(found) else with_needs(kept)
 
 
 def _of_others() -> dict[str, Path]:
@@ -85,9 +121,12 @@ def _file_of(name: str, package: str) -> Path:
 def read_guest(name: str, file: Path) -> Guest:
     """Return what a `guest.toml` says, or refuse it.
 
-    >>> guest = read_guest("cellkey", Path(__file__).parent / "cellkey" / FILE)
-    >>> guest.commands[1].name, guest.commands[1].runs
-    ('cellkey check', 'discreet.cellkey.commands.check:app')
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, FILE)
+    ...     _ = file.write_text('[commands]\\nyears = { help = "How long.", runs = "office.command:app" }')
+    ...     read_guest("office", file).commands[0].runs
+    'office.command:app'
     """
     try:
         stated = tomllib.loads(file.read_text(encoding="utf-8"))
@@ -105,7 +144,17 @@ def read_guest(name: str, file: Path) -> Guest:
             )
         commands.append(Command(words, **said))
     modules = stated.get("answers", {}).get("modules", [])
-    return Guest(name, tuple(commands), tuple(modules))
+    needs, offers = stated.get("needs", []), stated.get("offers", {})
+    if not _are_texts(needs):
+        _refuse(name, "its needs must be a list of the names of guests")
+    if not isinstance(offers, dict) or not all(map(_are_texts, offers.values())):
+        _refuse(name, "each of its offers must be a list of module:name")
+    brought = {what: tuple(names) for what, names in offers.items()}
+    return Guest(name, tuple(commands), tuple(modules), tuple(needs), brought)
+
+
+def _are_texts(stated: object) -> bool:
+    return isinstance(stated, list) and all(isinstance(text, str) for text in stated)
 
 
 def load_answers() -> None:
@@ -115,14 +164,31 @@ def load_answers() -> None:
             import_module(module)
 
 
-def loaded(named: str) -> object:
-    """Return what `module:name` stands for.
+def offered(what: str, kind: type[Offered]) -> tuple[Offered, ...]:
+    """Return all of one kind that guests offer to the guest that asks.
 
-    >>> loaded("fractions:Fraction")
-    <class 'fractions.Fraction'>
+    >>> offered("a kind that nobody offers", Guest)
+    ()
+    """
+    found = []
+    for guest in guests():
+        for named in guest.offers.get(what, ()):
+            brought = loaded(named)
+            if not isinstance(brought, kind):
+                _refuse(guest.name, f"{named}, which it offers as {what!r}, is no {kind.__name__}")
+            found.append(brought)
+    return tuple(found)
+
+
+def loaded(named: str) -> object:
+    """Return what `module:name` stands for, or a module.
+
+    >>> loaded("fractions:Fraction"), loaded("fractions").__name__
+    (<class 'fractions.Fraction'>, 'fractions')
     """
     module, _, name = named.partition(":")
-    return getattr(import_module(module), name)
+    imported = import_module(module)
+    return getattr(imported, name) if name else imported
 
 
 def _refuse(name: str, why: str) -> NoReturn:

@@ -331,7 +331,7 @@ def test_no_delta_exceeds_its_proved_bound(
         assert float(tops[-1]) == pytest.approx(true, rel=1e-9, abs=1e-300)
 
 
-@pytest.mark.parametrize("name", ["dhc-2020", "pl94-2020-persons"])
+@pytest.mark.parametrize("name", ["dhc-2020", pytest.param("pl94-2020-persons", marks=pytest.mark.slow)])
 def test_proved_bounds_are_close_and_never_below(name: str) -> None:
     listed = cases(load(name), "bounded")
     bounds = UpperBounds(AllPairs(listed))

@@ -81,7 +81,7 @@ def test_the_least_scale_of_a_law(exponent: str, shift: int) -> None:
     assert found.proof.upper <= found.delta
 
 
-@pytest.mark.parametrize("epsilon", [2, "1/10"])
+@pytest.mark.parametrize("epsilon", [2, pytest.param("1/10", marks=pytest.mark.slow)])
 def test_the_best_of_all_twentieths(epsilon: str) -> None:
     size = float(Fraction(epsilon))
     needed = {Fraction(20 + k, 20): least_variance((20 + k) / 20, size, 1e-3) for k in range(0, 21, 2)}

@@ -493,8 +493,13 @@ def test_presets(name: str) -> None:
 
 # -- far out ------------------------------------------------------------------------------------------
 
+QUICK = ("dhc-2022-08-25", "pl94-2020-units")  # the others take up to a minute
 
-@pytest.mark.parametrize("name", preset_names())
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[] if name in QUICK else [pytest.mark.slow]) for name in preset_names()],
+)
 def test_true_claims_far_out_are_proved(name: str) -> None:
     """At epsilon 1,000 PL 94-171 raised, and sdhc-2020 was undecided at 5,000."""
     release = load(name)
@@ -506,9 +511,6 @@ def test_true_claims_far_out_are_proved(name: str) -> None:
         assert found.verdict == "proved"
         assert sum(found.roads.values()) == found.certificate.account().pairs
         assert json.dumps(describe(found).objects)
-
-
-QUICK = ("dhc-2022-08-25", "pl94-2020-units")  # the others take up to a minute
 
 
 @pytest.mark.parametrize(

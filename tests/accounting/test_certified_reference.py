@@ -226,7 +226,16 @@ def test_what_cannot_be_had_is_refused() -> None:
         compose(LARGE["six large ones without lattice"]).delta(epsilon=1, digits=30)
 
 
-@pytest.mark.parametrize("rhos", [("0.123", "0.217"), ("0.0123", "0.0217"), ("0.123", "0.217", "0.311")])
+@pytest.mark.parametrize(
+    "rhos",
+    [
+        ("0.123", "0.217"),
+        *(
+            pytest.param(rhos, marks=pytest.mark.slow)
+            for rhos in (("0.0123", "0.0217"), ("0.123", "0.217", "0.311"))
+        ),
+    ],
+)
 def test_few_queries_of_three_digit_rho_are_listed(
     rhos: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -102,20 +102,20 @@ def check_tails(events: tuple[Noise, ...], deltas: tuple[Fraction, ...]) -> None
 
 
 @given(events=small, deltas=st.sets(st.sampled_from(DELTAS), min_size=3, max_size=4))
-@settings(max_examples=8)
+@settings(max_examples=4)
 @example(events=TRICKY["middle node of a sieved period"], deltas={Fraction(99, 100), Fraction(1, 10)})
 def test_delta(events: tuple[Noise, ...], deltas: set[Fraction]) -> None:
     check_profile(events, tuple(sorted(deltas)))
 
 
 @given(events=small)
-@settings(max_examples=8)
+@settings(max_examples=4)
 def test_epsilon(events: tuple[Noise, ...]) -> None:
     check_epsilon(events, DELTAS)
 
 
 @given(events=small, deltas=st.sets(st.sampled_from(DELTAS), min_size=2, max_size=3))
-@settings(max_examples=8)
+@settings(max_examples=4)
 def test_tails_and_errors(events: tuple[Noise, ...], deltas: set[Fraction]) -> None:
     check_tails(events, tuple(sorted(deltas)))
 

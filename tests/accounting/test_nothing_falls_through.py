@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -13,9 +12,6 @@ from discreet.budget import AnswerKind, Claim, Level, Query, Release, cases
 from discreet.budget.law_toml import noise_pairs
 from discreet.budget.neighbours import main_case, records_apart
 from discreet.budget.scope import Scope
-from discreet.census.safetab.account import exact_account, two_stages
-from discreet.census.safetab.census2020 import configuration_2020, specification_2020
-from discreet.census.safetab.design.costs import cost
 from discreet.estimation.best_plan import _exponent_of
 from discreet.ledger.entry import Entry
 from discreet.ledger.spending import spent, spent_epsilon
@@ -32,7 +28,6 @@ from discreet.noise import (
 LEVEL = Level(name="a", queries=[Query(name="total", rho="1/2")])
 RELEASE = Release(name="r", neighbours="bounded", levels=[LEVEL])
 RUN = Entry(release=RELEASE, charged=Fraction(1, 2), delta=Fraction(1, 10**6))
-SAFETAB = configuration_2020(), specification_2020(), "US"
 
 
 @pytest.mark.parametrize(
@@ -49,9 +44,6 @@ SAFETAB = configuration_2020(), specification_2020(), "US"
         lambda relation: spent_epsilon(RELEASE, relation),
         RUN.rho_for,
         RUN.delta_for,
-        lambda relation: two_stages(*SAFETAB, relation),
-        lambda relation: exact_account(*SAFETAB, relation),
-        lambda relation: cost(*SAFETAB, delta="1e-10", neighbours=relation),
     ],
 )
 def test_an_unknown_relation_raises(ask: object) -> None:
@@ -108,15 +100,6 @@ def test_no_proof_takes_a_density_that_it_does_not_know() -> None:
 
     with pytest.raises(InputError, match="has no probabilities of integers"):
         EventDots(_Other(), exchanged=False, nats=40.0).masses(4, 100, Fraction(1), Fraction(1, 10**6))
-
-
-def test_an_infinite_budget_of_whom_a_record_replaces_is_not_zero() -> None:
-    configuration, specification, which = SAFETAB
-    places = dict.fromkeys(configuration.levels("PR"))
-    infinite = replace(configuration, budgets={**configuration.budgets, **places})
-    assert cost(infinite, specification, which, delta="1e-10").budget > 0
-    with pytest.raises(InputError, match="PR has an infinite budget"):
-        cost(infinite, specification, which, delta="1e-10", neighbours="bounded")
 
 
 def test_a_claim_of_one_path_knows_every_kind() -> None:

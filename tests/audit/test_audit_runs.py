@@ -21,6 +21,7 @@ from discreet.errors import InputError
 from discreet.ledger import create_ledger
 from discreet.measurement import measuring
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, sample
+from discreet.render.text import text_of
 from discreet.testing import NotPrivateSeededEntropy
 
 LEVELS = [
@@ -502,3 +503,38 @@ def test_an_identifier_that_reads_as_a_huge_number_is_no_number(tmp_path: Path) 
 
     ages = pa.table({"age": [30, 40, 50]})
     assert not audit_mechanism(mechanism, ages, ages.slice(1), epsilon=1, delta=0, runs=60).alarms
+
+
+def test_an_audit_without_alarm_lists_what_it_did_not_look_at() -> None:
+    """A column that is another in every run tells nothing, and is named; without it the list is shorter."""
+    law = Release(
+        name="r", neighbours="unbounded", levels=[Level(name="S", queries=[Query(name="q", variance=4)])]
+    )
+    rng, clock = np.random.default_rng(3), iter(range(10**6))
+    table = pa.table({"unit": ["A"], "level": ["S"], "query": ["q"], "cell": ["all"], "count": [9]})
+
+    def mechanism(given: pa.Table, *, with_clock: bool) -> pa.Table:
+        # discrete Gaussian noise of variance 4, by inversion
+        noise = rng.choice(np.arange(-30, 31), p=weights, size=given.num_rows)
+        made = given.drop_columns(["count", "parent"])
+        made = made.append_column("value", pa.array(given["count"].to_numpy() + noise))
+        return made.append_column("at", pa.array([f"t{next(clock)}"])) if with_clock else made
+
+    weights = np.exp(-(np.arange(-30, 31) ** 2) / 8)
+    weights /= weights.sum()
+    for with_clock, many in ((True, "1 of 6 columns"), (False, "")):
+        found = audit_release(
+            law,
+            table,
+            mechanism=lambda given, clocked=with_clock: mechanism(given, with_clock=clocked),
+            runs=70,
+        )
+        answer = describe(found)
+        assert answer.objects["verdict"] == "no alarm"
+        listed = answer.objects["not_looked_at"]
+        assert (many in listed) if many else len(listed) == 3  # type: ignore[operator, arg-type]
+        assert answer.scopes == ()  # the list says it already
+        assert "- other pairs of tables" in "\n".join(text_of(answer))
+        assert answer.objects["claims"]["alarms"]["scope"]["whole"] is False  # type: ignore[index]
+        assert str(found).startswith("No alarm in ")
+        assert "not looked at: " in str(found)

@@ -281,7 +281,7 @@ def test_people_in_no_cell_can_be_replaced() -> None:
     assert "everybody is in one of the cells" in said_closed
 
 
-@pytest.mark.parametrize("name", ["D2V1", "D5V3js2"])
+@pytest.mark.parametrize("name", ["D2V1", pytest.param("D5V3js2", marks=pytest.mark.slow)])
 def test_equal_independent_cells_are_a_convolution(name: str) -> None:
     """Keys from definitions, the same group in every cell: logarithms of ratios add up."""
     table, many = named(name), 40

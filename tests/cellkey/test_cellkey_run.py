@@ -163,6 +163,7 @@ def test_cells_left_out_are_published_as_zero(office: Office) -> None:
     assert some == {cell: value for cell, value in every.items() if value}
 
 
+@pytest.mark.slow
 def test_equal_definitions_have_equal_noise(office: Office) -> None:
     """In another selection, order of attributes or format; another table or secret draws anew."""
     first = cells_of(office.run("first", zeros=True))

@@ -13,7 +13,7 @@ from safetab_facts import CELLS
 
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
-from discreet.census.answers.design import design_table, sizing_answer
+from discreet.census.answers.design import sizing_answer
 from discreet.census.mechanism import margins
 from discreet.census.mechanism.adaptive import budget_noise
 from discreet.census.mechanism.configuration import Configuration
@@ -23,7 +23,6 @@ from discreet.census.safetab.census2020 import configuration_2020, specification
 from discreet.census.safetab.configuration import read_toml, write_toml
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample
-from discreet.studies import printed
 from discreet.testing import NotPrivateSeededEntropy
 
 
@@ -164,41 +163,6 @@ def test_the_cost_of_the_design_of_2020() -> None:
             exact = compose([event for one in people for event in events[one]]).epsilon(delta="1e-10")
             assert found.epsilon == pytest.approx(exact, rel=1e-12)
             assert found.budget == Fraction(rho)
-
-
-def test_tables_6_and_7_of_the_paper() -> None:
-    """SafeTab-P, Table 7: margin; second stage and total, added or removed; the same, replaced.
-
-    What is replaced is printed as twice the rounded value: 3.842 for 2 * 1.9206.
-    """
-    columns = [
-        f"rho, {scope}, {step}" for scope in ("add or remove", "replacement") for step in ("step 2", "total")
-    ]
-    table = [printed("safetab", "Table 7", column) for column in columns]
-    found = design.sizing(*PLAN, "US", exact=False)
-    objects = design_table([found]).objects
-    rows = {(row["geography"], row["level"]): list(row.values()) for row in objects}
-    assert len(rows) == 11  # no (AIANNH, Regional)
-    for margin, places in (
-        (3, [("USA", 2), ("STATE", 2)]),
-        (11, [(name, 2) for name in ("COUNTY", "TRACT", "PLACE", "AIANNH")]),
-        (50, [(name, 1) for name in ("USA", "STATE", "COUNTY", "TRACT", "PLACE")]),
-    ):
-        for place in places:
-            total, second, second_replaced, replaced = rows[place][4:8]
-            ours = (second, total, 2 * round(second, 3), replaced)
-            assert tuple(round(value, 3) for value in ours) == tuple(
-                column[str(margin)].value for column in table
-            )
-            assert second_replaced == pytest.approx(2 * second)
-            assert round(float(design.rho_for_margin(margin)), 3) == total
-    # Table 6: rho .008, .159 and .543 have T = 93, 21 and 11 at 99.99 %
-    plan = design.changed(*PLAN, rhos={("TRACT", 2): "0.543"})
-    sized = design.sizing(plan, PLAN[1], "US", exact=False)
-    cuts = {level.budget: level.suppression for level in sized.levels}
-    assert [cuts[Fraction(rho)] for rho in ("0.543",)] == [11]
-    below = {level.place: level.suppression for level in found.levels if level.suppression is not None}
-    assert (below["COUNTY", 1], below["COUNTY", 2]) == (93, 21)
 
 
 def test_the_thresholds_of_2020_are_what_it_opens_with() -> None:

@@ -100,7 +100,7 @@ def kills(runs: Runs, count: int, seed: int) -> int:
 
 
 def test_killed_at_random_moments(runs: Runs) -> None:
-    kills(runs, 6, seed=1)
+    kills(runs, 3, seed=1)
 
 
 @pytest.mark.slow

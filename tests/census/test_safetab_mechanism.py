@@ -11,14 +11,13 @@ import pytest
 from safetab_params import write_params
 from safetab_toy import SPEC_2020, TOY
 
-from discreet.census.mechanism.adaptive import budget_noise, mechanism, suppression_threshold
+from discreet.census.mechanism.adaptive import mechanism, suppression_threshold
 from discreet.census.mechanism.margins import bureau_margin
 from discreet.census.safetab.account import mechanisms
 from discreet.census.safetab.configuration import read_configuration
 from discreet.census.safetab.specification import read_specification
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
-from discreet.studies import Printed, printed
 
 CHANCE = Fraction(9999, 10000)
 # rho, variances (total only, first stage, second stage) and thresholds of the 2020 production run
@@ -39,19 +38,6 @@ def test_variances_and_thresholds_of_2020(which: str, many: int) -> None:
         assert one.budget == Fraction(rho)
         assert [one.total_only, one.stage_one, one.stage_two] == [GaussianNoise(text) for text in variances]
         assert one.thresholds == thresholds
-
-
-@pytest.mark.parametrize("entry", printed("safetab", "Table 6", "suppression threshold T").values())
-def test_published_suppression_thresholds(entry: Printed) -> None:
-    # with gamma 0.1, stability 9, chance 0.9999
-    rho, threshold = entry.at, int(entry.text)
-    noise = budget_noise(Fraction(9, 10) * Fraction(rho), 9, "zcdp")
-    assert suppression_threshold(noise, CHANCE) == threshold
-    # 10 % more or less noise gives another one at the larger two
-    if threshold > 11:
-        for factor in (Fraction(9, 10), Fraction(11, 10)):
-            other = budget_noise(Fraction(9, 10) * Fraction(rho) / factor, 9, "zcdp")
-            assert suppression_threshold(other, CHANCE) != threshold
 
 
 @pytest.mark.parametrize(

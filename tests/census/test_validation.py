@@ -198,6 +198,7 @@ def discreet(*arguments: object) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_the_command_says_yes(toy: Path) -> None:
     done = discreet(toy / "params", toy, "--quiet")
     assert done.returncode == 0, done.stderr

@@ -11,23 +11,8 @@ import pytest
 from discreet import account, calibrate, load
 from discreet.answers import describe
 from discreet.noise import GaussianNoise
-from discreet.studies import printed
 
 PRESET = "dhc-2022-08-25"
-
-
-def test_published_table_by_level(discreet):
-    found = discreet("calibrate", PRESET, "--zcdp", "--delta", "1e-11", "--by", "level", "--json").json
-    levels = {level["name"]: level for level in found["levels"]}
-    for name, entry in printed("pnas", "Table 1", "reduced variance").items():
-        assert f"{levels[name]['after']:.2f}" == entry.text
-    for name, entry in printed("pnas", "Table 1", "reduction, percent").items():
-        assert f"{100 * (1 - levels[name]['factor']):.2f}" == entry.text
-    assert found["upper"] <= found["delta"] == 1e-11
-    assert found["factor"] is None
-    # zCDP at 1e-11 for ten queries of variance 4.9995 (rounded): rho + 2 sqrt(rho log 1e11)
-    rho = 10 / (2 * 4.9995)
-    assert found["levels"][1]["epsilon"] == pytest.approx(rho + 2 * (rho * math.log(1e11)) ** 0.5, rel=1e-5)
 
 
 def test_published_reduction_overall(discreet):

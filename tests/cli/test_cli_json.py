@@ -13,8 +13,8 @@ from printed_samples import all_answers
 from discreet.cli import STATUSES
 from discreet.cli.completion import completed_commands
 from discreet.cli.schema import schema_names, schema_of
-from discreet.interop.json_schema import problems
 from discreet.measurement import write_example
+from discreet.render.json_schema import problems
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = {one.words: one for one in completed_commands() if one.words}

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from discreet.cli.schema import schema_of
-from discreet.interop.json_schema import problems
 from discreet.noise import TableNoise
+from discreet.render.json_schema import problems
 
 TABLES = {
     "even.csv": "outcome,absent\n-1,1/4\n0,1/2\n1,1/4\n",

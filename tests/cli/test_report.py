@@ -67,6 +67,7 @@ def test_before_and_after(discreet, small, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_what_is_said(discreet, small, tmp_path):
     answer = discreet("report", small, "--out", tmp_path / "page.html", *QUICK)
     assert "(not certified)" in " ".join(answer.out.split())
@@ -114,6 +115,7 @@ def test_without_chromium_there_is_no_pdf_and_no_page(refused, small, tmp_path, 
     assert [path.name for path in tmp_path.iterdir()] == ["small.toml"]
 
 
+@pytest.mark.slow
 def test_a_browser_that_fails_leaves_nothing(refused, small, tmp_path, monkeypatch):
     false = tmp_path / "false"
     false.write_text("#!/bin/sh\nexit 3\n")
@@ -138,6 +140,7 @@ def test_a_pdf_is_printed_and_the_browser_leaves_nothing(discreet, small, tmp_pa
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: `make system` installs it")
 def test_the_page_opens_from_disk_without_network(discreet, small, tmp_path):
     playwright = pytest.importorskip(

@@ -279,6 +279,7 @@ def test_the_least_noise_of_right_decisions_where_they_are_a_saw() -> None:
     assert found.tried > 10
 
 
+@pytest.mark.slow
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "new.toml"
     asked = ["calibrate", "dhc-2022-08-25", "--delta", "1e-10", "--risk", LIMITS["guess"]]

@@ -8,12 +8,10 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from discreet.answers import describe
 from discreet.answers.answer import Answer
-from discreet.audit.runs import audit_release
 from discreet.budget import AnswerKind, Attributes, Level, Query, Release, Spine, load_file
 from discreet.cli import run
 from discreet.disclosure import (
@@ -148,6 +146,7 @@ def test_another_count_may_tell_more_from_another_prior() -> None:
     assert even > 0 > rare
 
 
+@pytest.mark.slow
 def test_records_say_which_query_of_how_many(tmp_path: Path) -> None:
     file, units, every = write_example(tmp_path)
     records = tmp_path / "some.csv"
@@ -238,38 +237,3 @@ def test_the_command_and_its_json_say_it_too(tmp_path: Path, capsys: pytest.Capt
     assert run(["risk", "explain", str(file), "--prior", "1/2", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["rows"][0]["claims"]["accuracy"]["scope"] == scopes[0]
-
-
-def test_an_audit_without_alarm_lists_what_it_did_not_look_at() -> None:
-    """A column that is another in every run tells nothing, and is named; without it the list is shorter."""
-    law = Release(
-        name="r", neighbours="unbounded", levels=[Level(name="S", queries=[Query(name="q", variance=4)])]
-    )
-    rng, clock = np.random.default_rng(3), iter(range(10**6))
-    table = pa.table({"unit": ["A"], "level": ["S"], "query": ["q"], "cell": ["all"], "count": [9]})
-
-    def mechanism(given: pa.Table, *, with_clock: bool) -> pa.Table:
-        # discrete Gaussian noise of variance 4, by inversion
-        noise = rng.choice(np.arange(-30, 31), p=weights, size=given.num_rows)
-        made = given.drop_columns(["count", "parent"])
-        made = made.append_column("value", pa.array(given["count"].to_numpy() + noise))
-        return made.append_column("at", pa.array([f"t{next(clock)}"])) if with_clock else made
-
-    weights = np.exp(-(np.arange(-30, 31) ** 2) / 8)
-    weights /= weights.sum()
-    for with_clock, many in ((True, "1 of 6 columns"), (False, "")):
-        found = audit_release(
-            law,
-            table,
-            mechanism=lambda given, clocked=with_clock: mechanism(given, with_clock=clocked),
-            runs=70,
-        )
-        answer = describe(found)
-        assert answer.objects["verdict"] == "no alarm"
-        listed = answer.objects["not_looked_at"]
-        assert (many in listed) if many else len(listed) == 3  # type: ignore[operator, arg-type]
-        assert told(answer) == set()  # the list says it already
-        assert "- other pairs of tables" in "\n".join(text_of(answer))
-        assert answer.objects["claims"]["alarms"]["scope"]["whole"] is False  # type: ignore[index]
-        assert str(found).startswith("No alarm in ")
-        assert "not looked at: " in str(found)

@@ -74,7 +74,9 @@ QUESTIONS: dict[str, Callable[[Path, Path], object]] = {
 }
 
 
-@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(
+    "question", [pytest.param(one, marks=[pytest.mark.slow] * (one == "measure")) for one in QUESTIONS]
+)
 def test_a_process_solves_with_one_thread(
     question: str, noisy: Path, tmp_path: Path, two_threads: tuple[int, ...], inside: set[int]
 ) -> None:

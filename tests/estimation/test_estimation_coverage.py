@@ -232,7 +232,9 @@ def covered(folder: Path, variances: tuple[str, str], truth: tuple[int, int]) ->
 
 
 @pytest.mark.parametrize("variances", [("0.2", "0.2"), ("0.5", "0.5"), ("1", "1"), ("2", "2"), ("1", "2")])
-@pytest.mark.parametrize("truth", [(30, 20), (20, 20), (0, 10)])
+@pytest.mark.parametrize(
+    "truth", [*(pytest.param(truth, marks=pytest.mark.slow) for truth in ((30, 20), (20, 20))), (0, 10)]
+)
 def test_intervals_of_contrasts_cover_what_they_say(
     tmp_path: Path, variances: tuple[str, str], truth: tuple[int, int]
 ) -> None:

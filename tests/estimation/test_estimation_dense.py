@@ -86,29 +86,29 @@ def compare(seed: int, sums: int = 0) -> tuple[float, int, int, int]:
 
 
 def test_random_problems() -> None:
-    """100 problems, with loose components, undetermined and exact cells among them, or nothing was tested."""
-    found = [compare(seed) for seed in range(100)]
+    """40 problems, with loose components, undetermined and exact cells among them, or nothing was tested."""
+    found = [compare(seed) for seed in range(40)]
     assert max(one[0] for one in found) < 1e-8
-    assert sum(one[1] > 0 for one in found) > 15
-    assert sum(one[2] > 0 for one in found) > 15
-    assert sum(one[3] > 0 for one in found) > 15
+    assert sum(one[1] > 0 for one in found) > 5
+    assert sum(one[2] > 0 for one in found) > 5
+    assert sum(one[3] > 0 for one in found) > 5
 
 
 @pytest.mark.slow
 def test_many_random_problems() -> None:
-    assert max(compare(seed)[0] for seed in (*range(100, 200), *range(1000, 4000))) < 1e-8
+    assert max(compare(seed)[0] for seed in (*range(40, 200), *range(1000, 4000))) < 1e-8
 
 
 @pytest.mark.parametrize("sums", [1, *(pytest.param(sums, marks=pytest.mark.slow) for sums in (2, 3))])
 def test_sums_beside_counts(sums: int) -> None:
     """What is added up is one more axis of the dense system; nothing ties two variables but zeros of both."""
-    found = [compare(seed, sums) for seed in range(40)]
+    found = [compare(seed, sums) for seed in range(20 if sums == 1 else 40)]
     assert max(one[0] for one in found) < 1e-8
-    assert sum(one[2] > 0 for one in found) > 5
+    assert sum(one[2] > 0 for one in found) > 2
 
 
 def test_sums_of_unions() -> None:
-    assert max(compare_unions(seed, 2)[0] for seed in range(30)) < 1e-8
+    assert max(compare_unions(seed, 2)[0] for seed in range(12)) < 1e-8
 
 
 def compare_unions(seed: int, sums_of: int = 0) -> tuple[float, int, int]:
@@ -178,12 +178,12 @@ class _Law:
 
 def test_random_unions() -> None:
     """Sums over units of any levels, whether or not these are measured themselves, and their covariances."""
-    found = [compare_unions(seed) for seed in range(75)]
+    found = [compare_unions(seed) for seed in range(30)]
     assert max(one[0] for one in found) < 1e-8
-    assert sum(one[1] > 0 for one in found) > 10
-    assert sum(one[2] > 0 for one in found) > 1
+    assert sum(one[1] > 0 for one in found) > 3
+    assert sum(one[2] > 0 for one in found) > 0
 
 
 @pytest.mark.slow
 def test_many_random_unions() -> None:
-    assert max(compare_unions(seed)[0] for seed in (*range(75, 150), *range(1000, 4000))) < 1e-8
+    assert max(compare_unions(seed)[0] for seed in (*range(30, 150), *range(1000, 4000))) < 1e-8

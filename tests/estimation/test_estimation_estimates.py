@@ -19,7 +19,7 @@ from discreet.errors import InputError
 from discreet.estimation import estimate
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
 from discreet.estimation.intervals import count_ends
-from discreet.estimation.model import told_by_level
+from discreet.estimation.model import known_by_level
 from discreet.measurement import measure
 from discreet.noise import sample
 from discreet.testing import NotPrivateSeededEntropy
@@ -38,7 +38,7 @@ def answers(cells: Any, query: str) -> Any:
 
 
 def noisy(cells: Any, entropy: Any, exact: Any = None) -> Measurements:
-    told = tuple(told_by_level(RELEASE, ["Nation", "Region", "District"]))
+    told = tuple(known_by_level(RELEASE, ["Nation", "Region", "District"]))
     found = {}
     for query in ("total", "age * sex", "adult", "detailed", "age"):
         laws = {place: dict(one.laws)[query] for place, one in enumerate(told) if query in dict(one.laws)}

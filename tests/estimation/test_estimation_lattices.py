@@ -19,7 +19,7 @@ from discreet.estimation import estimate, laws
 from discreet.estimation.estimates import Estimates, InMemory, Measurements, Moments
 from discreet.estimation.intervals import Shared, View, close_ends, count_ends, shared_widths
 from discreet.estimation.laws import Errors, Terms, half_widths, transform
-from discreet.estimation.model import Model, told_by_level
+from discreet.estimation.model import Model, known_by_level
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, sample
 from discreet.testing import NotPrivateSeededEntropy
 
@@ -280,7 +280,7 @@ def test_noises_at_the_unit_settle_what_all_noises_say(monkeypatch: pytest.Monke
     half-widths are those from all noises."""
     release = load("pl94-2020")
     model, shape = Model(release.attributes, queries_of(release)), Tree.chain(uniform_tree(release, None))
-    told = told_by_level(release, [level.name for level in release.levels])
+    told = known_by_level(release, [level.name for level in release.levels])
     solutions = model.solve(shape, told)
     rows = []
     errors_of = View._errors_of

@@ -179,7 +179,7 @@ def test_a_plan_by_weights_ends_and_is_proved(capsys: pytest.CaptureFixture[str]
 MERGING = {"spine": Spine(may_merge_up=["Low"])}
 
 
-@pytest.mark.parametrize("epsilon", ["1/2", "6"])
+@pytest.mark.parametrize("epsilon", ["1/2", pytest.param("6", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("changes", [{}, MERGING, {"attributes": None}, {"neighbours": "unbounded"}])
 def test_few_queries_are_proved_quickly(changes: dict[str, Any], epsilon: str) -> None:
     """A handful of queries on one step, or on one for all paths: the proof takes seconds, not minutes."""
@@ -311,6 +311,7 @@ def test_goals_that_cannot_be_used(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_command_and_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "g.toml").write_text('[[goals]]\nlevel = "Tract"\nquery = "cenrace"\nmargin95 = "5"\n')
     out = tmp_path / "new.toml"

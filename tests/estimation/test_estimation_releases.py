@@ -251,6 +251,7 @@ def test_coverage_of_releases_that_differ(folders: Any, tmp_path: Path) -> None:
     assert np.mean(inside) < 0.99
 
 
+@pytest.mark.slow
 def test_contrasts_of_areas_and_queries(folders: Any, tmp_path: Path) -> None:
     (given,) = folders(TEXT)
     (tmp_path / "areas.csv").write_text("area,unit\nwest,D1\nwest,D3\neast,R3\n")

@@ -62,7 +62,7 @@ def by_cell(people: list[dict[str, Any]]) -> Counter[tuple[str, str, str]]:
     return Counter((area, row["sex"], row["age"]) for row in people for area in above(row["unit"]))
 
 
-@pytest.mark.parametrize("format", ["csv", "parquet"])
+@pytest.mark.parametrize("format", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_whoever_counts_gets_the_same_tables(noisy: Path, tmp_path: Path, format: Any) -> None:
     out = tmp_path / "out"
     done = estimate(

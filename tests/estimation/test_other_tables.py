@@ -401,16 +401,16 @@ def test_polars(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_draws_have_the_errors_of_normal_noise_and_of_weighted_areas(tmp_path: Path) -> None:
-    """4,000 draws, seeded: their standard deviation is known to 1.1 %, so 5 % is far out."""
+    """1,000 draws, seeded: their standard deviation is known to 2.2 %, so 10 % is far out."""
     table = frame(unit=["N", "A", "B"], parent=["", "N", "N"], value=[9.5, 4.0, 6.0], sd=[1.0, 2.0, 3.0])
     areas = frame(area=["x", "x"], unit=["A", "B"], weight=[0.5, -2.0])
-    done = estimate(table, areas=areas, draws=4000, seed=3)
+    done = estimate(table, areas=areas, draws=1000, seed=3)
     draws = done.to_pandas("draws").set_index("unit")
     expected = pandas.concat([done.to_pandas(), done.to_pandas("areas")]).set_index("unit")
     for unit in ("N", "A", "B", "x"):
         numbers = draws.filter(like="draw_").loc[unit].to_numpy()
-        assert np.std(numbers) == pytest.approx(expected["sd"][unit], rel=0.05)
-        assert abs(np.mean(numbers) - expected["estimate"][unit]) < 5 * expected["sd"][unit] / 4000**0.5
+        assert np.std(numbers) == pytest.approx(expected["sd"][unit], rel=0.1)
+        assert abs(np.mean(numbers) - expected["estimate"][unit]) < 5 * expected["sd"][unit] / 1000**0.5
     sampled = frame(unit=["N", "A", "B"], query="total", cell="all", sampling_sd=[1.0, 1.0, 1.0])
     source = written(tmp_path, s=sampled.to_csv(index=False))["s"]
     with pytest.raises(InputError, match="sampling errors are for unions of areas, without weights"):

@@ -121,13 +121,31 @@ def test_a_contradiction_comes_back_from_another_process() -> None:
 # -- runs ----------------------------------------------------------------------------------------------------
 
 
+IN_PARTS = (part_tables, "CELLS", 4 * 6)
+"""A part has at most four units."""
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A survey of ten units."""
+    folder = tmp_path_factory.mktemp("survey")
+    people, units = records(folder, truth())
+    measure(RELEASE, None, folder / "m", records=people, units=units, format="parquet", rehearsal=1)
+    return folder / "m"
+
+
 @pytest.fixture
-def noisy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A survey of ten units; a part has at most four of them."""
-    people, units = records(tmp_path, truth())
-    measure(RELEASE, None, tmp_path / "m", records=people, units=units, format="parquet", rehearsal=1)
-    monkeypatch.setattr(part_tables, "CELLS", 4 * 6)
-    return tmp_path / "m"
+def noisy(measured: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(*IN_PARTS)
+    return measured
+
+
+@pytest.fixture(scope="module")
+def expected(measured: Path) -> dict[str, bytes]:
+    """What an undisturbed run of one process writes."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(*IN_PARTS)
+        return told_by(measured, measured.parent / "expected")
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -140,11 +158,11 @@ def told_by(noisy: Path, out: Path, **more: Any) -> dict[str, bytes]:
 
 
 def test_parts_and_processes_give_the_same_bytes(
-    noisy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    noisy: Path, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stages: list[tuple[str, int, int]] = []
     two = told_by(noisy, tmp_path / "2", jobs=2, progress=lambda *one: stages.append(one))
-    assert told_by(noisy, tmp_path / "1") == two
+    assert two == expected
     assert [one for one in stages if one[0] == "tables"] == [("tables", done, 6) for done in (0, 2, 5, 6)]
     assert stages[-1] == ("estimates", 10, 10)
     monkeypatch.undo()
@@ -183,9 +201,12 @@ STAGES: list[tuple[Any, str, int, int]] = [
 @pytest.mark.parametrize("resume", [False, True])
 @pytest.mark.parametrize("stages", [STAGES[2:3], pytest.param(STAGES, marks=pytest.mark.slow)])
 def test_an_interrupted_run_goes_on_or_leaves_nothing(
-    noisy: Path, tmp_path: Path, resume: bool, stages: list[tuple[Any, str, int, int]]
+    noisy: Path,
+    expected: dict[str, bytes],
+    tmp_path: Path,
+    resume: bool,
+    stages: list[tuple[Any, str, int, int]],
 ) -> None:
-    expected = told_by(noisy, tmp_path / "expected")
     before = set(tmp_path.rglob("*"))
     kept = tmp_path / ".discreet-out.tables"
     for owner, name, at, finished in stages:
@@ -217,9 +238,9 @@ def counting(function: Callable[..., Any], hits: list[int]) -> Callable[..., Any
 
 
 def test_what_was_kept_is_taken_only_for_the_same_run(
-    noisy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    noisy: Path, expected: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    expected, out = told_by(noisy, tmp_path / "expected"), tmp_path / "out"
+    out = tmp_path / "out"
     kept = tmp_path / ".discreet-out.tables"
 
     def interrupt() -> None:
@@ -262,10 +283,10 @@ estimate(sys.argv[1], sys.argv[2], tables=True, histogram=True, microdata=True, 
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on(noisy: Path, tmp_path: Path) -> None:
+def test_a_killed_run_goes_on(noisy: Path, expected: dict[str, bytes], tmp_path: Path) -> None:
     """SIGKILL at moments all over the run: what the last one writes is what an undisturbed run does, and
     nothing else is left."""
-    expected, out = told_by(noisy, tmp_path / "expected"), tmp_path / "out"
+    out = tmp_path / "out"
     before = set(tmp_path.rglob("*"))
     kills = 0
     for delay in np.linspace(0.3, 8.0, 24).tolist():

@@ -526,24 +526,3 @@ def test_every_surface_says_the_same() -> None:
     assert f'"estimate": {found.slopes[0].estimate}' in json_of(answer)
     assert csv_of(answer.tables["coefficients"]).splitlines()[0].startswith("name,estimate,standard_error")
     assert answer.objects["concerns"] == []
-
-
-@pytest.mark.slow
-def test_the_earnings_study_is_corrected() -> None:
-    from discreet.studies.population import noisy_education
-
-    table = noisy_education("Place")
-    ratio = noisy_ratio(
-        table["degrees"],
-        table["adults"],
-        part_variance=table["noise"],
-        whole_variance=6 * table["noise"],
-        covariance=table["noise"],
-    )
-    kept = ratio.steady
-    frame = {"y": table["earnings"][kept], "x": ratio.value[kept], "n": ratio.variance[kept]}
-    slope = regress(frame, "y", "x", noise={"x": "n"}, about="table").slope("x")
-    truth = np.polyfit(table["share"][kept], frame["y"], 1)[0]
-    assert slope.lower is not None
-    assert slope.upper is not None
-    assert slope.naive < slope.lower < truth < slope.upper

@@ -14,7 +14,7 @@ from discreet.errors import InputError
 from discreet.estimation import accuracy
 from discreet.estimation.estimates import Estimates
 from discreet.estimation.intervals import count_ends
-from discreet.estimation.whole import beforehand, replicates
+from discreet.estimation.whole import forecast, replicates
 from discreet.estimation.whole.replicates import TableError, TableErrors, sampled_units, table_errors
 from discreet.estimation.whole.tables import WholeTables
 from discreet.testing import NotPrivateSeededEntropy
@@ -244,13 +244,13 @@ def test_levels_with_too_many_cells_are_left_out(monkeypatch: pytest.MonkeyPatch
     assert {one.level for one in every.errors.errors} == {"Nation", "Region", "Town"}
     levels = ("Nation", "Region", "Town")
     given = Tree(np.array([-1, 0, 1, 1, 1]), np.array([0, 1, 2, 2, 2]), (0, 1, 2), levels)
-    monkeypatch.setattr(beforehand, "MOST_WORK", 8 * 0.0205)  # enough for a region and its towns
+    monkeypatch.setattr(forecast, "MOST_WORK", 8 * 0.0205)  # enough for a region and its towns
     for tree in ([2, 3], given):
         some = accuracy(release, tree=tree, tables=True).printed
         assert some is not None
         assert some.left_out == ("Nation", "Region")
         assert {one.level for one in some.errors.errors} == {"Town"}
         assert some.errors.replicates == 8
-    monkeypatch.setattr(beforehand, "MOST_WORK", 0.01)
+    monkeypatch.setattr(forecast, "MOST_WORK", 0.01)
     with pytest.raises(InputError, match="give fewer people in a lowest area"):
         accuracy(release, tree=[2, 3], tables=True)

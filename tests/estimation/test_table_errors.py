@@ -59,9 +59,9 @@ def manifest(folder: Path) -> Any:
 
 
 def test_every_table_says_its_errors_and_intervals_contain_it(noisy: Path, tmp_path: Path) -> None:
-    done = estimate(noisy, tmp_path / "first", tables=True, replicates=50, seed=3)
+    done = estimate(noisy, tmp_path / "first", tables=True, replicates=20, seed=3)
     told = manifest(tmp_path / "first")["table_errors"]
-    assert (told["replicates"], told["seed"], told["units"], told["all_units"]) == (50, 3, 4, 4)
+    assert (told["replicates"], told["seed"], told["units"], told["all_units"]) == (20, 3, 4, 4)
     cells = {(one["level"], one["query"]): 0 for one in told["errors"]}
     for one in told["errors"]:
         cells[one["level"], one["query"]] += one["cells"]
@@ -75,12 +75,12 @@ def test_every_table_says_its_errors_and_intervals_contain_it(noisy: Path, tmp_p
         assert (table[f"table_upper{name}"] >= table[f"upper{name}"]).all()
     assert (table["table_upper95"] >= table["table_upper90"]).all()
     assert {"table_lower95", "table_upper95"} <= set(manifest(tmp_path / "first")["columns"])
-    estimate(noisy, tmp_path / "again", tables=True, replicates=50, seed=3)
+    estimate(noisy, tmp_path / "again", tables=True, replicates=20, seed=3)
     assert manifest(tmp_path / "again") == manifest(tmp_path / "first")
     answer = estimated_answer(done)
     words = "\n".join(str(getattr(part, "text", part)) for part in answer.body)
     assert "are not unbiased" in words
-    assert "noise drawn anew 50 times" in words
+    assert "noise drawn anew 20 times" in words
     picture = answer.figures["table_errors"]()
     assert [panel.title for panel in picture.panels] == ["Bias", "Root mean square error"]
 

@@ -12,14 +12,14 @@ from inputs import COUNTS, RELEASE, command
 LONG = "x" * 300
 DEEP = "/".join(["d" * 200] * 30)
 
-TEXTS: dict[str, str] = {
-    "a key of 50,000 parts": ".".join("a" * 50_000) + " = 1",
-    "a table of 50,000 parts": "[" + ".".join("a" * 50_000) + "]",
-    "a million keys": "\n".join(f"k{number} = 1" for number in range(10**6)),
-    "a hundred thousand brackets": "a = " + "[" * 100_000,
-    "a number of a million digits": "rho = " + "9" * 10**6,
-    "a text of ten million letters": 'name = "' + "a" * 10**7 + '"',
-    "ten thousand levels of the same name": '[[levels]]\nname = "a"\nqueries = {}\n' * 10_000,
+TEXTS: dict[str, Callable[[], str]] = {
+    "a key of 50,000 parts": lambda: ".".join("a" * 50_000) + " = 1",
+    "a table of 50,000 parts": lambda: "[" + ".".join("a" * 50_000) + "]",
+    "a million keys": lambda: "\n".join(f"k{number} = 1" for number in range(10**6)),
+    "a hundred thousand brackets": lambda: "a = " + "[" * 100_000,
+    "a number of a million digits": lambda: "rho = " + "9" * 10**6,
+    "a text of ten million letters": lambda: 'name = "' + "a" * 10**7 + '"',
+    "ten thousand levels of the same name": lambda: '[[levels]]\nname = "a"\nqueries = {}\n' * 10_000,
 }
 
 
@@ -32,7 +32,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("what", TEXTS)
 def test_large_texts(folder: Path, what: str) -> None:
-    (folder / "odd.toml").write_text(TEXTS[what])
+    (folder / "odd.toml").write_text(TEXTS[what]())
     for line in (["show", "odd.toml"], ["account", "odd.toml"], ["safetab", "account", "odd.toml"]):
         assert command(line, folder)[0] == 2
 

@@ -26,7 +26,7 @@ from discreet import (
 )
 from discreet.accounting.zcdp import zcdp_rho
 from discreet.interop.dp_accounting import from_dp_event, loss_grid, to_pld
-from discreet.noise import Noise
+from discreet.noise import ContinuousGaussian, ContinuousLaplace, Noise
 
 COMPOSITIONS: dict[str, list[Noise]] = {
     "a lattice of Gaussians": [DiscreteGaussian(5, times=10)],
@@ -278,3 +278,15 @@ def test_discrete_gaussian_events_are_accounted_for_exactly() -> None:
 def test_discrete_gaussian_events_that_are_not_covered(event: DpEvent, message: str) -> None:
     with pytest.raises(InputError, match=message):
         from_dp_event(event)
+
+
+def test_dp_accounting_reads_continuous_laplace_and_mixtures() -> None:
+    dp_event = pytest.importorskip("dp_accounting").dp_event
+    both = [
+        dp_event.LaplaceDpEvent(2.0),
+        dp_event.GaussianDpEvent(3.0),
+        dp_event.DiscreteLaplaceDpEvent(0.5, 1),
+    ]
+    found = from_dp_event(dp_event.ComposedDpEvent(both))
+    mine = compose([ContinuousLaplace(2), ContinuousGaussian(9), DiscreteLaplace(2)])
+    assert found.epsilon(delta=1e-6) == pytest.approx(float(mine.epsilon(delta=1e-6)), rel=1e-9)

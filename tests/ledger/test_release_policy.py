@@ -13,6 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
+from present import IS_WHOLE
 from release_country import TOML, Country
 
 from discreet import files
@@ -710,11 +711,14 @@ ASKING = {
     "measurement/measuring.py": "measure",
     "disclosure/population.py": "records_risk",
     "measurement/tabulating.py": "tabulate",
-    "audit/tabulation.py": "audit_tabulation",
+    "audit/tabulations/runs.py": "audit_tabulation",
     "census/safetab/curator.py": "curate",
     "census/safetab/run.py": "run",
 }
 """Modules that call one of them, and their function that asks the policies, by `admit` or a `ReleaseRun`."""
+
+if not IS_WHOLE:
+    ASKING = {name: function for name, function in ASKING.items() if (SOURCE / name).exists()}
 
 ASKED_FOR = {"records/joined_records.py": "count_asked"}
 """Readers that call another reader: whoever calls them asks."""

@@ -98,7 +98,8 @@ def test_a_child_forked_inside_a_block_still_holds_the_lock() -> None:
 
 def test_no_other_module_sets_the_precision() -> None:
     for path in SOURCE.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        text = path.read_text(encoding="utf-8")
+        for node in ast.walk(ast.parse(text if "flint" in text else "")):
             if isinstance(node, ast.ImportFrom) and node.module == "flint":
                 names = {alias.name for alias in node.names}
                 assert "ctx" not in names or path == Path(balls.__file__), path

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_fixtures import discreet  # noqa: F401
 
 from discreet.studies import Study, StudyEntry
 

@@ -21,8 +21,6 @@ COUNTS = {
     ("sieve", "Table"): 1,
     ("risk", "Figure"): 6,
     ("risk", "Table"): 8,
-    ("safetab", "Figure"): 2,
-    ("safetab", "Table"): 7,
 }
 
 

@@ -19,6 +19,7 @@ from discreet.studies.answer import picture_of
 ELSEWHERE = ("dhc-spine-tradeoff", "dhc-spines", "dhc-tradeoff", "nodes")
 """Studies of 43 spines, of which test_studies_results.py takes a few."""
 LONG = (
+    "dhc-profile",
     "dhc-reduction",
     "edgeworth-pmf",
     "residuals",
@@ -27,7 +28,7 @@ LONG = (
     "risk-group-rho",
     "slope",
 )
-"""Studies of seconds: here in `make test-all`; their functions' examples take parts of them."""
+"""Studies of seconds: here in `make test-all`."""
 QUICK = [entry.name for entry in studies() if not entry.is_long and entry.name not in (*ELSEWHERE, *LONG)]
 PLAIN = (Verdict.CONFIRMED, Verdict.GIVEN)
 
@@ -46,7 +47,7 @@ def test_names_are_distinct_and_functions_exist() -> None:
     assert len({one.name for one in studies()}) == len(studies())
     for one in studies():
         computed_by = one.of or one.name  # a study may show the table of another
-        assert getattr(import_module(f"discreet.studies.{one.module}"), computed_by.replace("-", "_")).__doc__
+        assert getattr(import_module(one.module), computed_by.replace("-", "_")).__doc__
 
 
 @pytest.mark.parametrize("name", [*QUICK, *(pytest.param(one, marks=pytest.mark.slow) for one in LONG)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import re
 import shutil
@@ -16,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from discreet.cli import run
 from discreet.reports.html.pdf import NAMES
 
 CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
@@ -190,8 +193,10 @@ rho = "1/4"
 
 
 def command_line(*arguments: str) -> str:
-    command = [sys.executable, "-m", "discreet", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=900).stdout
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        assert run(arguments) == 0
+    return printed.getvalue()
 
 
 def upload(page: Any, name: str, content: bytes, button: str = "Open a release or a session (TOML)") -> None:
@@ -215,3 +220,9 @@ def drag(page: Any, name: str, to: float, steps: int = 12) -> None:
     page.mouse.down()
     page.mouse.move(box["x"] + 9 + inner * to, y, steps=steps)
     page.mouse.up()
+
+
+def commands(page: Any) -> list[str]:
+    """The command lines that a page shows."""
+    card = page.locator("section[aria-label='The same numbers on the command line']")
+    return list(card.locator("code.wb-command:visible").all_inner_texts())

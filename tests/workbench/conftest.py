@@ -7,6 +7,7 @@ opens is checked for errors on its console and for requests to another host when
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import pytest
 from browsing import CHROMIUM, FLAGS, PATIENCE, Watched, Workbench, start
 
+from discreet.cli import run
 from discreet.workbench.state import State, to_link
 
 VIEWPORT = {"width": 1280, "height": 720}
@@ -119,3 +121,20 @@ def visit(
     yield go
     for one in opened:
         one.close()
+
+
+@pytest.fixture
+def shell(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[[str], str]:
+    """Run a command line in a folder of its own, and return what it prints."""
+    monkeypatch.chdir(tmp_path)
+
+    def invoke(command: str) -> str:
+        capsys.readouterr()
+        name, *arguments = shlex.split(command)
+        status, seen = run(arguments), capsys.readouterr()
+        assert (name, status) == ("discreet", 0), seen.err
+        return seen.out
+
+    return invoke

@@ -67,22 +67,16 @@ ODD = {
     "modelled in part": 'kind = "model"\nreason = "one query is left out"\n'
     + written("bounded", counts("7"), counts("31.25")),
 }
-QUICK = (
-    "one merged path",
-    "mixed",
-    "sensitivity",
-    "dhc-2022-08-25",
-)
-QUICK_OTHERWISE = ("households",)
+QUICK = [("mixed", False)]
 
 
-def case(name: str, otherwise: bool, quick: tuple[str, ...]) -> Any:
-    marks = [pytest.mark.slow] * (name not in quick)
+def case(name: str, otherwise: bool) -> Any:
+    marks = [pytest.mark.slow] * ((name, otherwise) not in QUICK)
     return pytest.param(name, otherwise, id=f"{name}, otherwise" if otherwise else name, marks=marks)
 
 
-CASES = [case(name, False, QUICK) for name in (*ODD, *preset_names())]
-CASES += [case(name, True, QUICK_OTHERWISE) for name in ODD]
+CASES = [case(name, False) for name in (*ODD, *preset_names())]
+CASES += [case(name, True) for name in ODD]
 
 
 def release_of(name: str) -> Release:

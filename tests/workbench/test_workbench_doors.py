@@ -104,6 +104,7 @@ def test_links_that_unfold_to_much_are_refused() -> None:
 SLOW = "".join(f"a{'.a' * 58}.k{number} = 1\n" for number in range(1600))
 
 
+@pytest.mark.slow
 @browser
 def test_a_hostile_link_holds_up_nobody(workbench: Workbench, visit: Callable[..., Any]) -> None:
     hostile = [pack(DOTTED), pack(SLOW), pack("#" * 10**7), "A" * 29_000]

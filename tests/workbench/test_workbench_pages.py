@@ -24,19 +24,22 @@ from browsing import (
 )
 
 from discreet.accounting.privacy_loss import compose
+from discreet.workbench.frame import PAGES
 from discreet.workbench.state import State, from_toml
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
 
-@pytest.mark.parametrize("name", ["budget", "accuracy", "design", "risk", "report"])
+@pytest.mark.parametrize("name", PAGES)
 def test_each_page_loads_quietly(visit: Callable[..., Any], name: str) -> None:
     page = visit(f"/{name}")
     assert page.locator(".wb-nav button[aria-current=page]").inner_text().lower().endswith(name)
     page.wait_for_timeout(300)
 
 
-@pytest.mark.parametrize("preset", ["dhc-2022-08-25", "pl94-2020-persons"])
+@pytest.mark.parametrize(
+    "preset", ["dhc-2022-08-25", pytest.param("pl94-2020-persons", marks=pytest.mark.slow)]
+)
 def test_a_preset_gives_the_numbers_of_the_command_line(visit: Callable[..., Any], preset: str) -> None:
     page = visit("/budget", preset="pl94-2020-units")
     page.get_by_role("combobox", name="Release", exact=True).select_option(preset)
@@ -54,6 +57,7 @@ def test_a_preset_gives_the_numbers_of_the_command_line(visit: Callable[..., Any
         wait_for_text(page, f"({worst[0]}, {worst[1]})")
 
 
+@pytest.mark.slow
 def test_a_bound_is_called_one_on_every_page(visit: Callable[..., Any]) -> None:
     page = visit("/budget", preset="sdhc-2020")
     settled(page)
@@ -86,6 +90,7 @@ def test_a_dragged_slider_updates_the_chart_and_ends_at_the_right_value(
     assert value(page, "Epsilon") == f"{found['results'][0]['epsilon']:.4f}"
 
 
+@pytest.mark.slow
 def test_a_level_slider_and_undo_by_keyboard(visit: Callable[..., Any]) -> None:
     page = visit("/budget")
     settled(page)
@@ -147,6 +152,7 @@ def test_wrong_fractions_and_sums_are_said_beside_the_cell(visit: Callable[..., 
     wait_for_value(page, "Epsilon", old)
 
 
+@pytest.mark.slow
 def test_a_release_of_the_same_budget_fills_the_table_of_shares(visit: Callable[..., Any]) -> None:
     page = visit("/budget")
     for title in ("Two levels", "The same again"):
@@ -158,6 +164,7 @@ def test_a_release_of_the_same_budget_fills_the_table_of_shares(visit: Callable[
         )
 
 
+@pytest.mark.slow
 def test_delta_is_checked(visit: Callable[..., Any]) -> None:
     page = visit("/budget")
     field = page.get_by_role("textbox", name="delta", exact=True)
@@ -174,10 +181,15 @@ def test_delta_is_checked(visit: Callable[..., Any]) -> None:
     ("name", "content", "message"),
     [
         ("picture.toml", bytes([0x89, 0x50, 0xFF, 0xFE]), "is not a text file"),
-        ("broken.toml", b"name = ", "not valid TOML"),
-        ("sum.toml", SMALL.replace('rho = "3/4"', 'rho = "1"').encode(), "its levels add up to 3/4"),
+        pytest.param("broken.toml", b"name = ", "not valid TOML", marks=pytest.mark.slow),
+        pytest.param(
+            "sum.toml",
+            SMALL.replace('rho = "3/4"', 'rho = "1"').encode(),
+            "its levels add up to 3/4",
+            marks=pytest.mark.slow,
+        ),
         ("share.toml", SMALL.replace('"4/5"', '"3/5"').encode(), "add up to 4/5; they must add up to 1"),
-        ("large.toml", b"#" * 11_000_000, "larger than 10 MB"),
+        pytest.param("large.toml", b"#" * 11_000_000, "larger than 10 MB", marks=pytest.mark.slow),
     ],
     ids=["not text", "not TOML", "levels do not add up", "shares do not add up", "11 MB"],
 )
@@ -268,6 +280,7 @@ def test_wanted_margins_and_their_command(visit: Callable[..., Any]) -> None:
     row.locator("td", has_text=re.compile("^±\\s6$")).first.wait_for(state="visible")  # of variance 8
 
 
+@pytest.mark.slow
 def test_calibration_with_its_proof(visit: Callable[..., Any], tmp_path: Path) -> None:
     page = visit("/accuracy")
     upload(page, "small.toml", SMALL.encode())
@@ -290,6 +303,7 @@ levels = [
 """
 
 
+@pytest.mark.slow
 def test_calibrated_laplace_noise_is_used(visit: Callable[..., Any], tmp_path: Path) -> None:
     page = visit("/accuracy")
     upload(page, "mixed.toml", MIXED.encode())
@@ -311,6 +325,7 @@ def test_calibrated_laplace_noise_is_used(visit: Callable[..., Any], tmp_path: P
     wait_for_text(page, "mixed-calibrated.toml")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, 1024])
 def test_legends_and_names_leave_room_for_what_is_drawn(visit: Callable[..., Any], width: int) -> None:
     """No name of a line covers the plot, and the names of short levels are there."""
@@ -358,6 +373,7 @@ def dragging(page: Any) -> tuple[int, float]:
     return found
 
 
+@pytest.mark.slow
 def test_curves_follow_a_drag_and_end_at_its_end(visit: Callable[..., Any]) -> None:
     page = visit("/budget", preset="dhc-2020")
     wait_for_value(page, "Gaussian DP", "24.4565")

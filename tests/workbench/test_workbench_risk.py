@@ -291,6 +291,7 @@ def test_on_a_narrow_page_everything_published_leads(visit: Callable[..., Any]) 
     assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
+@pytest.mark.slow
 def test_wrong_input_is_said_beside_it_and_the_page_lives_on(visit: Callable[..., Any]) -> None:
     page = visit("/risk", preset=PRESET)
     page.get_by_role("combobox", name="What the adversary sees").select_option("unsure")

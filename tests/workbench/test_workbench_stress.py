@@ -187,6 +187,7 @@ def run_crowd(*arguments: Any) -> tuple[list[Visitor], list[int]]:
         return pool.submit(lambda: asyncio.run(crowd(*arguments))).result()
 
 
+@pytest.mark.slow
 def test_a_few_visitors(workbench: Workbench) -> None:
     visitors, _ = run_crowd(workbench, "dhc-2022-08-25", 4, 3)
     assert min(visitor.updates for visitor in visitors) >= 1  # how many depends on the machine

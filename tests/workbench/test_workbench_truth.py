@@ -6,23 +6,29 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
-import shutil
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
-from browsing import SMALL, Watched, Workbench, settled, upload, value, wait_for_text, wait_for_value
+from browsing import (
+    SMALL,
+    Watched,
+    Workbench,
+    commands,
+    settled,
+    upload,
+    value,
+    wait_for_text,
+    wait_for_value,
+)
 
 from discreet.answers import Quantity, Style
 from discreet.answers.curves import curve_lines, tradeoff_panel
 from discreet.answers.headline import curve_name
 from discreet.budget import Release, load, preset_names
 from discreet.budget.level_names import level_name
-from discreet.census.safetab.census2020 import write_parameters
-from discreet.cli import run
 from discreet.comparisons.gaussian_dp import GaussianDP
 from discreet.comparisons.zcdp import ZCDP
 from discreet.estimation import accuracy
@@ -32,6 +38,7 @@ from discreet.reports.html import gather, render
 from discreet.workbench import commands as lines
 from discreet.workbench.accuracy_page import Margins
 from discreet.workbench.differences import page_differences
+from discreet.workbench.frame import PAGES
 from discreet.workbench.session import Session
 from discreet.workbench.state import State, to_link
 
@@ -63,33 +70,13 @@ def tile(label: str) -> str:
     return f".wb-value[aria-label='{label}']"
 
 
-@pytest.fixture
-def shell(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Callable[[str], str]:
-    """Run a command line in a folder of its own, and return what it prints."""
-    monkeypatch.chdir(tmp_path)
-
-    def invoke(command: str) -> str:
-        capsys.readouterr()
-        name, *arguments = shlex.split(command)
-        status, seen = run(arguments), capsys.readouterr()
-        assert (name, status) == ("discreet", 0), seen.err
-        return seen.out
-
-    return invoke
-
-
-def commands(page: Any) -> list[str]:
-    card = page.locator("section[aria-label='The same numbers on the command line']")
-    return list(card.locator("code.wb-command:visible").all_inner_texts())
-
-
 # -- numbers of another state -----------------------------------------------------------------------------
 
 
-def test_no_number_stands_under_the_name_of_another_release(visit: Callable[..., Any]) -> None:
-    names = list(preset_names())
+def test_no_number_stands_under_the_name_of_another_release(
+    visit: Callable[..., Any], thorough: bool
+) -> None:
+    names = list(preset_names())[:: 1 if thorough else 5]
     expected = {}
     for name in names:
         events = State.of(name).main_events
@@ -286,30 +273,7 @@ def test_the_commands_of_the_risk_page(
     assert f"{float(right) / 100:.{len(best[0]) - 2}f}" == best[0]
 
 
-@pytest.mark.slow
-def test_the_command_of_the_design_page(
-    visit: Callable[..., Any], shell: Callable[[str], str], tmp_path: Path
-) -> None:
-    settings = {"target": "1/5", "of": "total", "races": "3", "rho USA 2": "1/2"}
-    page = visit(f"/design?s={to_link(State.of('dhc-2022-08-25').with_settings('design', settings))}")
-    page.wait_for_selector("[data-exact=true]")
-    with page.expect_download() as download:
-        page.get_by_role("button", name="Save safetab.toml").click()
-    write_parameters(tmp_path / "PARAMS")
-    for old in (tmp_path / "PARAMS").glob("config.json"):
-        old.unlink()
-    download.value.save_as(tmp_path / "safetab.toml")
-    shutil.copy(tmp_path / "safetab.toml", tmp_path / "PARAMS" / "safetab.toml")
-    (command,) = commands(page)
-    assert command == "discreet safetab design PARAMS --error 0.2 --of total --delta 1e-10"
-    printed = " ".join(shell(command).split())
-    row = page.locator("tr", has=page.get_by_role("textbox", name="rho of COUNTY, detailed", exact=True))
-    _, margin, *sizes = [text.replace("\xa0", " ") for text in row.locator("td").all_inner_texts()][:6]
-    for figure in (value(page, "Epsilon, added"), value(page, "Epsilon, replaced"), margin[2:], *sizes):
-        assert figure in printed
-
-
-@pytest.mark.parametrize("page", ["budget", "accuracy", "design", "risk", "report"])
+@pytest.mark.parametrize("page", PAGES)
 def test_every_page_has_commands_of_its_own(page: str) -> None:
     verbs = {
         "budget": {"account", "calibrate", "report"},
@@ -426,7 +390,7 @@ def test_nothing_is_said_to_have_been_before() -> None:
     ]
 
 
-def test_curves_are_named_as_what_they_are(visit: Callable[..., Any]) -> None:
+def test_curves_are_named_as_what_they_are() -> None:
     named = {name: curve_name(load(name).claim.kind, paths=len(load(name).paths)) for name in preset_names()}
     assert named["dhc-2022-08-25"] == "Exact"
     for name, text in named.items():
@@ -435,6 +399,10 @@ def test_curves_are_named_as_what_they_are(visit: Callable[..., Any]) -> None:
     line = ((0.0, 1.0), (1.0, 0.0))
     panel = tradeoff_panel(curve_lines("At least", line, line, line))
     assert chart_of(panel)["series"][0]["name"] == "At least"
+
+
+@pytest.mark.slow
+def test_no_curve_of_a_bound_is_called_exact(visit: Callable[..., Any]) -> None:
     page = visit("/budget", preset="sdhc-2020")
     settled(page)
     legends = page.locator(".wb-chart svg text").all_text_contents()
@@ -545,6 +513,7 @@ def test_a_held_key_is_one_step_to_undo(visit: Callable[..., Any], control: str)
     page.wait_for_function(has, arg=[element.element_handle(), last])
 
 
+@pytest.mark.slow
 def test_what_is_typed_into_a_field_is_one_step_to_undo(visit: Callable[..., Any]) -> None:
     page = visit("/budget")
     field = page.get_by_role("textbox", name="delta", exact=True)
@@ -559,6 +528,7 @@ def test_what_is_typed_into_a_field_is_one_step_to_undo(visit: Callable[..., Any
     page.locator("button:text-is('Undo')[disabled]").wait_for()
 
 
+@pytest.mark.slow
 def test_what_was_wrong_with_a_file_goes_with_the_next_change(visit: Callable[..., Any]) -> None:
     page = visit("/budget")
     upload(page, "broken.toml", b"name = ")
@@ -566,12 +536,6 @@ def test_what_was_wrong_with_a_file_goes_with_the_next_change(visit: Callable[..
     banner.filter(has_text="broken.toml was not opened").wait_for()
     page.get_by_role("textbox", name="delta", exact=True).fill("1e-6")
     banner.wait_for(state="hidden")
-    page.get_by_role("button", name="Tabulation design", exact=True).click()
-    upload(page, "broken.toml", b"privacy = ", "Open safetab.toml or config.json")
-    said = page.get_by_text("broken.toml was not opened")
-    said.wait_for()
-    page.get_by_role("slider", name="Races counted, at most", exact=True).press("ArrowLeft")
-    said.wait_for(state="hidden")
 
 
 def test_a_file_that_does_not_arrive_is_said(visit: Callable[..., Any], watched: Watched) -> None:

@@ -27,6 +27,7 @@ from discreet.render.charts import COLOURS, SOFT, chart_of
 from discreet.render.tiles import tile_of
 from discreet.workbench import budget_page, commands, controls, tasks
 from discreet.workbench.differences import differences
+from discreet.workbench.pages import offered_pages
 from discreet.workbench.session import Numbers, Session
 from discreet.workbench.state import (
     Budget,
@@ -333,32 +334,11 @@ def test_differences_of_the_other_pages_in_words() -> None:
         "Risk: the number of people who may be in the count is 5.",
         "Risk: the probability of each of them is 1/10.",
     ]
-    assert said("design", gamma="1/5", rho_USA_1="1", rho_AIANNH_1="1/125", derived="yes", of="total") == [
-        "Design: gamma is 0.2, before 0.1.",
-        "Design: the target error is relative to the whole group, before the average cell.",
-        "Design: thresholds are from the target error, before those of 2020.",
-        "Design: USA, regional has rho 1, before rho 0.008.",
-        "Design: AIANNH, regional has rho 0.008, before no budget.",
-    ]
-    many = said(
-        "design",
-        **{f"rho_{name}_2": "1" for name in ("USA", "STATE", "COUNTY", "TRACT", "PLACE")},
-        races="1",
-        gamma="1/5",
-        chance="0",
-        target="1/5",
-        scale="2",
-    )
-    assert len(many) == 9
-    assert many[-1] == "Design: 2 more settings are different."
     assert said("accuracy", size="7", margin_State="3") == [
         "Accuracy: the wanted margin of State is 3, before open.",
         "Accuracy: the size of the group is 7, before 50.",
     ]
     assert said("report", title="x") == ["Report: the title is x, before the release's own."]
-    assert said("design", races="99") == ["Settings of the design page have changed."]
-    for name in ("scale", "rho_USA_2"):  # numbers that no float holds
-        assert said("design", **{name: "1e4000"}) == ["Settings of the design page have changed."]
 
 
 def test_the_report_that_a_state_asks_for() -> None:
@@ -479,17 +459,13 @@ def test_the_command_of_estimates_is_offered_where_it_works() -> None:
 
 
 def test_every_explained_term_is_one_of_its_page() -> None:
-    folder = files("discreet.workbench")
-    pages = {
-        "budget": ("budget", "accuracy"),
-        "risk": ("risk",),
-        "design": ("design",),
-        "report": ("report",),
-    }
-    assert set(controls.HELP) == set(pages)
+    pages = {"budget": ("budget", "accuracy"), "risk": ("risk",), "report": ("report",)}
+    packages = {page.name: page.package for page in offered_pages()}
+    assert set(controls.HELP) == {*pages, *packages}
     for name, terms in controls.HELP.items():
-        text = "".join((folder / f"{page}_page.py").read_text() for page in pages[name])
-        text += (folder / "adversary.py").read_text()
+        folder = files(packages.get(name, "discreet.workbench"))
+        text = "".join((folder / f"{page}_page.py").read_text() for page in pages.get(name, (name,)))
+        text += (files("discreet.workbench") / "adversary.py").read_text()
         assert [term for term in terms if not re.search(f"[\"']{term}[\"']", text)] == []
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from browsing import SMALL, command_line, upload, wait_for_text
 
-from discreet.workbench.state import State, to_toml
+from discreet.workbench.frame import PAGES
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
@@ -57,40 +57,6 @@ def test_the_report_is_made_and_opens_from_disk(
         context.close()
 
 
-def test_the_settings_of_all_pages_are_kept(visit: Callable[..., Any]) -> None:
-    chosen = {
-        "accuracy": {"size": "77", "margin State": "9"},
-        "design": {"races": "3", "rho USA 1": "1/4 off"},
-        "risk": {"prior": "1/8", "known": "12"},
-        "report": {"title": "Kept", "proofs": "no"},
-    }
-    state = State.of("pl94-2020-units")
-    for name, values in chosen.items():
-        state = state.with_settings(name, values)
-    page = visit("/report")
-    upload(page, "session.toml", to_toml(state, State.of("pl94-2020-units")).encode())
-    wait_for_text(page, "Design: the number of races is 3, before 8.")
-
-    def seen(page: Any) -> None:
-        shown = {
-            "Report": ("Title", "Kept"),
-            "Accuracy": ("Wanted margin of State", "9"),
-            "Risk": ("Prior, exact", "1/8"),
-            "Tabulation design": ("rho of USA, regional", "0.25"),
-        }
-        for name, (label, text) in shown.items():
-            page.get_by_role("button", name=name, exact=True).click()
-            page.get_by_role("textbox", name=label, exact=True).wait_for()
-            page.wait_for_function(
-                "([label, text]) => document.querySelector(`[aria-label='${label}']`).value === text",
-                arg=[label, text],
-            )
-        assert page.get_by_role("slider", name="Races counted, at most").input_value() == "3"
-
-    seen(page)
-    seen(visit(page.url.removeprefix(page.url.partition("/design")[0])))  # in another tab
-
-
 HOSTILE = "<img src=x onerror='window.struck=1'><script>window.struck=1</script>{{7*7}}"
 
 
@@ -110,22 +76,6 @@ def test_names_of_a_file_are_never_markup(visit: Callable[..., Any]) -> None:
             chart.hover()  # what floats above a chart is made by the chart's library
     assert page.evaluate("() => window.struck") is None
     assert page.locator("main img, main script, main i:not(.q-icon)").count() == 0
-
-
-def test_a_wrong_setting_in_a_file_is_said_on_its_page(visit: Callable[..., Any]) -> None:
-    page = visit("/risk")
-    upload(page, "small.toml", SMALL.encode())
-    wait_for_text(page, "discreet risk release release.toml --prior 1/2")
-    wrong = 'session = 1\npreset = "pl94-2020-units"\ndelta = "1e-10"\n[pages.risk]\nprior = "7"\n'
-    upload(page, "wrong.toml", f'{wrong}[pages.design]\nraces = "9"\n'.encode())
-    wait_for_text(page, "the prior is 7; it must lie strictly between 0 and 1")
-    page.get_by_role("textbox", name="Prior, exact").fill("1/4")
-    wait_for_text(page, "--prior 1/4")
-    page.get_by_role("button", name="Tabulation design", exact=True).click()
-    said = page.get_by_text("the number of races is 9; it must be a whole number from 1 to 8")
-    said.wait_for()
-    page.get_by_role("textbox", name="Chance of dropping an empty group").fill("0.5")
-    said.wait_for(state="hidden")
 
 
 def test_the_keyboard_alone_reaches_everything_in_order(visit: Callable[..., Any]) -> None:
@@ -151,7 +101,7 @@ def test_the_keyboard_alone_reaches_everything_in_order(visit: Callable[..., Any
 
 def test_every_control_has_a_name(visit: Callable[..., Any]) -> None:
     page = visit("/budget")
-    for name in ("Budget", "Accuracy", "Tabulation design", "Risk", "Report"):
+    for name in PAGES.values():
         page.get_by_role("button", name=name, exact=True).click()
         page.locator(f".wb-nav [aria-current=page]:text-is('{name}')").wait_for()
     nameless = page.evaluate(

@@ -469,6 +469,7 @@ for noise in ('variance = "5"', 'scale = "3/2"', 'variance = "5"'):
 """
 
 
+@pytest.mark.slow
 def test_a_level_of_laplace_noise_has_no_share_to_slide() -> None:
     """Nor has it one after a release whose levels have the same names and all have Gaussian noise."""
     done = subprocess.run([sys.executable, "-c", OTHER_NOISE], capture_output=True, text=True, check=True)

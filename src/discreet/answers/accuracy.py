@@ -26,7 +26,7 @@ from discreet.answers.table_errors import error_cells, error_picture, finest_err
 from discreet.budget import Release
 from discreet.budget.level_names import level_name
 from discreet.estimation.expected_accuracy import Accuracy, MarginLine, QueryAccuracy, margin_lines
-from discreet.estimation.whole.beforehand import PrintedAccuracy
+from discreet.estimation.whole.forecast import PrintedAccuracy
 
 _TOGETHER = {
     True: "all queries and levels together",

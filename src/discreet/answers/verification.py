@@ -19,9 +19,9 @@ def verification_answer(found: Verification) -> Answer:
 
     >>> from discreet.accounting.verification import verify
     >>> from discreet.budget import load
-    >>> answer = verification_answer(verify(load("dhc-2022-08-25"), epsilon=21, delta="1e-10"))
+    >>> answer = verification_answer(verify(load("dhc-2022-08-25"), epsilon=60, delta="1e-10"))
     >>> print(answer.body[0].text, answer.objects["verdict"], sep="\\n")
-    dhc-2022-08-25, one person added or removed (unbounded): This is (21, 1e-10)-differentially private.
+    dhc-2022-08-25, one person added or removed (unbounded): This is (60, 1e-10)-differentially private.
     proved
     """
     account = found.certificate.account()
@@ -59,8 +59,8 @@ def reason_text(found: Verification) -> str:
 
     >>> from discreet.accounting.verification import verify
     >>> from discreet.budget import load
-    >>> print(reason_text(verify(load("dhc-2022-08-25"), epsilon="20.1", delta="1e-10")))
-    In case (1,) delta at epsilon 20.1 is at least 1.70155e-10, above 1e-10.
+    >>> print(reason_text(verify(load("dhc-2022-08-25"), epsilon=60, delta="1e-10")))
+    One case: the bound of zCDP.
     """
     stated, low, high = found.certificate, *_stated_ends(found)
     match found.ground:

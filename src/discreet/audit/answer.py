@@ -55,7 +55,7 @@ _NO_LAWS = (
 
 
 @describes(Audit)
-def audit_answer(found: Audit) -> Answer:
+def audit_answer(audit: Audit) -> Answer:
     """Say what was run, what was looked at, and what contradicts the promise.
 
     >>> import numpy as np
@@ -64,77 +64,77 @@ def audit_answer(found: Audit) -> Answer:
     >>> print(audit_answer(audit_promise(*runs, epsilon=2, delta=0)).summary)
     Nothing is known yet: in 2 x 100 runs of a function none of 34 looks could raise an alarm.
     """
-    every, verdict = _looks(found), "alarm" if found.alarms else "no alarm"
-    if found.blind == found.looks:
+    every, verdict = _looks(audit), "alarm" if audit.alarms else "no alarm"
+    if audit.blind == audit.looks:
         verdict = "nothing known"
     record = {
         "verdict": verdict,
-        "release": found.name,
-        "mechanism": found.mechanism,
-        "promise": found.promise,
-        "epsilon": Quantity(found.epsilon, Style.GIVEN),
-        "delta": Quantity(found.delta, Style.GIVEN),
-        "runs": found.runs,
-        "written": found.written,
-        "post": found.post,
-        "seed": found.seed,
-        "cells": found.cells,
-        "changed": found.changed,
-        "false_alarm": Quantity(found.false_alarm, Style.GIVEN),
-        "needed": found.needed,
-        "unseen": found.unseen,
+        "release": audit.name,
+        "mechanism": audit.mechanism,
+        "promise": audit.promise,
+        "epsilon": Quantity(audit.epsilon, Style.GIVEN),
+        "delta": Quantity(audit.delta, Style.GIVEN),
+        "runs": audit.runs,
+        "written": audit.written,
+        "post": audit.post,
+        "seed": audit.seed,
+        "cells": audit.cells,
+        "changed": audit.changed,
+        "false_alarm": Quantity(audit.false_alarm, Style.GIVEN),
+        "needed": audit.needed,
+        "unseen": audit.unseen,
         "looks": every,
-        "alarms": _alarms(found),
-        "not_looked_at": _not_looked_at(found),
-        "smallest": _smallest_table(found),
+        "alarms": _alarms(audit),
+        "not_looked_at": _not_looked_at(audit),
+        "smallest": _smallest_table(audit),
     }
-    headline = _headline(found)
-    body: list[Part] = [Paragraph(headline, role="warning" if found.alarms else "headline"), _runs(found), ""]
-    body += [_point_table(found)]
-    if found.noise:
-        body += ["", _noise_table(found)]
-    body += ["", _smallest_table(found), Paragraph(_SIZES), ""]
-    body += ["Not looked at:", Bullets(_not_looked_at(found))]
-    cautions = [Caution(_NO_LAWS)] if found.promise != "laws" else []
-    cautions += _blind(found)
-    if found.unseen:
+    headline = _headline(audit)
+    body: list[Part] = [Paragraph(headline, role="warning" if audit.alarms else "headline"), _runs(audit), ""]
+    body += [_point_table(audit)]
+    if audit.noise:
+        body += ["", _noise_table(audit)]
+    body += ["", _smallest_table(audit), Paragraph(_SIZES), ""]
+    body += ["Not looked at:", Bullets(_not_looked_at(audit))]
+    cautions = [Caution(_NO_LAWS)] if audit.promise != "laws" else []
+    cautions += _blind(audit)
+    if audit.unseen:
         cautions.append(
             Caution(
-                f"These records do not show the noise of the first stage at {'; '.join(found.unseen)}: no "
+                f"These records do not show the noise of the first stage at {'; '.join(audit.unseen)}: no "
                 "group is close enough to a threshold. Records with groups near one would."
             )
         )
-    cautions += [] if found.alarms else [Caution(_NOT_A_PROOF)]
-    note = sentence("at most {chance} without a fault", chance=Quantity(found.false_alarm, Style.GIVEN))
+    cautions += [] if audit.alarms else [Caution(_NOT_A_PROOF)]
+    note = sentence("at most {chance} without a fault", chance=Quantity(audit.false_alarm, Style.GIVEN))
     return Answer(
-        f"Audit of {found.name}",
+        f"Audit of {audit.name}",
         record,
         tuple(body),
-        (Fact("Alarms", _alarms(found), note),),
+        (Fact("Alarms", _alarms(audit), note),),
         tuple(cautions),
         {"looks": every},
         summary=headline,
-        figures={"points": lambda: _picture(found)},
+        figures={"points": lambda: _picture(audit)},
     )
 
 
-def _alarms(found: Audit) -> Claimed:
+def _alarms(audit: Audit) -> Claimed:
     """How many alarms there are, which is true of what was looked at."""
-    return Claimed(value=len(found.alarms), style=Style.COUNT, kind=NumberKind.EXACT, scope=found.scope)
+    return Claimed(value=len(audit.alarms), style=Style.COUNT, kind=NumberKind.EXACT, scope=audit.scope)
 
 
-def _not_looked_at(found: Audit) -> tuple[str, ...]:
+def _not_looked_at(audit: Audit) -> tuple[str, ...]:
     """What of the mechanism, its tables and its runs no look is about."""
-    parts = (part.left_words for part in found.scope.parts)
-    return (*filter(None, parts), *found.scope.left_out)
+    parts = (part.left_words for part in audit.scope.parts)
+    return (*filter(None, parts), *audit.scope.left_out)
 
 
-def _blind(found: Audit) -> list[Caution]:
+def _blind(audit: Audit) -> list[Caution]:
     """Say of which tests no alarm means nothing, since no mechanism could raise one."""
-    few = {look.statistic: look.runs[0] for look in found.points if look.runs[0] < found.needed}
+    few = {look.statistic: look.runs[0] for look in audit.points if look.runs[0] < audit.needed}
     cautions = []
     if few.pop("estimates", None) is not None:
-        needed, runs = (Quantity(many, Style.COUNT) for many in (found.needed, found.written))
+        needed, runs = (Quantity(many, Style.COUNT) for many in (audit.needed, audit.written))
         text = (
             f"The test of the estimates says nothing yet: with {runs} written runs it could raise no alarm "
             f"even if they told everything; it needs {needed} (--written). That estimates follow from the "
@@ -143,8 +143,8 @@ def _blind(found: Audit) -> list[Caution]:
         cautions.append(Caution(text))
     if few:
         # half of the runs learn a test, and the others are judged
-        every = max(found.needed * (1 if judged == found.runs else 2) for judged in few.values())
-        which = "" if len(few) == len({look.statistic for look in found.points}) else f" ({', '.join(few)})"
+        every = max(audit.needed * (1 if judged == audit.runs else 2) for judged in few.values())
+        which = "" if len(few) == len({look.statistic for look in audit.points}) else f" ({', '.join(few)})"
         text = (
             f"The tests that tell the tables apart{which} say nothing yet: with so few runs they could raise "
             f"no alarm even if the mechanism told everything; they need {Quantity(every, Style.COUNT)} "
@@ -154,38 +154,38 @@ def _blind(found: Audit) -> list[Caution]:
     return cautions
 
 
-def _headline(found: Audit) -> str:
-    what = found.mechanism if found.mechanism in _OWN else f"a {found.mechanism}"
-    runs = f"2 x {Quantity(found.runs, Style.COUNT)} runs of {what}"
-    if found.alarms:
-        return f"ALARM: {len(found.alarms)} of {found.looks} looks at {runs} contradict what is promised."
-    left = _not_looked_at(found)
+def _headline(audit: Audit) -> str:
+    what = audit.mechanism if audit.mechanism in _OWN else f"a {audit.mechanism}"
+    runs = f"2 x {Quantity(audit.runs, Style.COUNT)} runs of {what}"
+    if audit.alarms:
+        return f"ALARM: {len(audit.alarms)} of {audit.looks} looks at {runs} contradict what is promised."
+    left = _not_looked_at(audit)
     named = left[0] if len(left) == 1 else f"{len(left)} things, listed below"
-    if found.blind == found.looks:
-        return f"Nothing is known yet: in {runs} none of {found.looks} looks could raise an alarm."
-    few = f", of which {found.blind} could raise none with so few runs" if found.blind else ""
-    return f"No alarm in {found.looks} looks at {runs}{few}; not looked at: {named}."
+    if audit.blind == audit.looks:
+        return f"Nothing is known yet: in {runs} none of {audit.looks} looks could raise an alarm."
+    few = f", of which {audit.blind} could raise none with so few runs" if audit.blind else ""
+    return f"No alarm in {audit.looks} looks at {runs}{few}; not looked at: {named}."
 
 
-def _runs(found: Audit) -> Paragraph:
-    false_alarm = Quantity(found.false_alarm, Style.GIVEN)
+def _runs(audit: Audit) -> Paragraph:
+    false_alarm = Quantity(audit.false_alarm, Style.GIVEN)
     text = "A mechanism that keeps its promise raises an alarm with a chance of at most {chance}."
-    if found.mechanism == "safetab run":
+    if audit.mechanism == "safetab run":
         text = "There are {cells} groups, of which {changed} differ. " + text
-    elif found.promise == "laws":
+    elif audit.promise == "laws":
         text = "The tables have {cells} cells, of which {changed} differ. " + text
-    if found.mechanism in _OWN:
+    if audit.mechanism in _OWN:
         text += f" {_NOTHING_KEPT}"
-    if found.written:
-        were = "run on each table was" if found.written == 1 else "runs on each table were"
-        text += f" {{written}} {were} written by {found.mechanism} and read back."
+    if audit.written:
+        were = "run on each table was" if audit.written == 1 else "runs on each table were"
+        text += f" {{written}} {were} written by {audit.mechanism} and read back."
     return Paragraph(
         sentence(
             text,
             chance=false_alarm,
-            cells=Quantity(found.cells, Style.COUNT),
-            changed=Quantity(found.changed, Style.COUNT),
-            written=Quantity(found.written, Style.COUNT),
+            cells=Quantity(audit.cells, Style.COUNT),
+            changed=Quantity(audit.changed, Style.COUNT),
+            written=Quantity(audit.written, Style.COUNT),
         ),
         indent="",
     )
@@ -212,7 +212,7 @@ def _verdict(look: PointLook | NoiseLook) -> str:
     return "ALARM" if look.is_alarm else "ok"
 
 
-def _point_table(found: Audit) -> AnswerTable:
+def _point_table(audit: Audit) -> AnswerTable:
     """The points above their thresholds, and every alarm."""
     rows = tuple(
         (
@@ -225,7 +225,7 @@ def _point_table(found: Audit) -> AnswerTable:
             _most(look.bound),
             _verdict(look),
         )
-        for look in found.points
+        for look in audit.points
         if look.is_above or look.is_alarm
     )
     columns = (
@@ -244,18 +244,18 @@ def _point_table(found: Audit) -> AnswerTable:
     return AnswerTable(columns, rows, "Tests that tell the table from its neighbour", note)
 
 
-def _noise_table(found: Audit) -> AnswerTable:
+def _noise_table(audit: Audit) -> AnswerTable:
     """The rarest look of each kind, and every alarm."""
     rarest: dict[str, NoiseLook] = {}
-    for look in found.noise:
+    for look in audit.noise:
         if look.kind not in rarest or look.chance < rarest[look.kind].chance:
             rarest[look.kind] = look
-    many = {kind: sum(look.kind == kind for look in found.noise) for kind in rarest}
+    many = {kind: sum(look.kind == kind for look in audit.noise) for kind in rarest}
     rows = tuple(
         (
             _KINDS[kind],
             many[kind],
-            sum(one.is_alarm for one in found.noise if one.kind == kind),
+            sum(look.is_alarm for look in audit.noise if look.kind == kind),
             look.where + (f", {look.size} or more" if look.size else ""),
             Quantity(look.observed, Style.BRIEF, digits=4),
             Quantity(look.expected, Style.BRIEF, digits=4),
@@ -284,16 +284,16 @@ def _where(fault: SmallestFault) -> str:
     return fault.where or "all cells"
 
 
-def _smallest_table(found: Audit) -> AnswerTable:
+def _smallest_table(audit: Audit) -> AnswerTable:
     """The smallest faults that would have been found."""
     rows = tuple(
         (
-            one.kind,
-            sentence(_FAULTS[one.kind], where=_where(one)),
-            one.looks,
-            Quantity(one.size, Style.BRIEF, Rounding.UP, digits=2, missing="none: too few runs"),
+            fault.kind,
+            sentence(_FAULTS[fault.kind], where=_where(fault)),
+            fault.looks,
+            Quantity(fault.size, Style.BRIEF, Rounding.UP, digits=2, missing="none: too few runs"),
         )
-        for one in found.smallest
+        for fault in audit.smallest
     )
     columns = (
         Column(key="kind"),
@@ -320,7 +320,7 @@ _FAULTS = {
 }
 
 
-def _looks(found: Audit) -> AnswerTable:
+def _looks(audit: Audit) -> AnswerTable:
     """Every look, for machines and for CSV."""
     keys = (
         "look",
@@ -351,7 +351,7 @@ def _looks(found: Audit) -> AnswerTable:
             look.bound,
             _verdict(look),
         )
-        for look in found.points
+        for look in audit.points
     ]
     rows += [
         (
@@ -365,28 +365,28 @@ def _looks(found: Audit) -> AnswerTable:
             *(None,) * 5,
             _verdict(look),
         )
-        for look in found.noise
+        for look in audit.noise
     ]
     return AnswerTable(tuple(Column(key, key) for key in keys), tuple(rows), "Looks")
 
 
-def _picture(found: Audit) -> Picture:
+def _picture(audit: Audit) -> Picture:
     """The points with their bands, beside the most that is promised."""
-    shown = [look for look in found.points if look.is_above]
+    shown = [look for look in audit.points if look.is_above]
     bands, dots = [], []
-    for place, statistic in enumerate(dict.fromkeys(look.statistic for look in shown), start=1):
+    for rank, statistic in enumerate(dict.fromkeys(look.statistic for look in shown), start=1):
         mine = [look for look in shown if look.statistic == statistic]
         for look in mine:
             (x, y), right, low = look.rates, look.false_positives, look.true_positives
-            bands.append(Line(points([right, x, x], [y, y, low]), place=place, weight=Weight.LIGHT))
-        dots.append(Dots(points(*zip(*(look.rates for look in mine), strict=True)), statistic, place))
+            bands.append(Line(points([right, x, x], [y, y, low]), place=rank, weight=Weight.LIGHT))
+        dots.append(Dots(points(*zip(*(look.rates for look in mine), strict=True)), statistic, rank))
     alarms = [look.rates for look in shown if look.is_alarm]
     if alarms:
         dots.append(Dots(points(*zip(*alarms, strict=True)), "alarm", 0, is_marked=True))
     across, up = Axis("false positives", 0, 1), Axis("true positives", 0, 1)
     items: tuple[Item, ...] = (
         Line(points([0, 1], [0, 1]), "guessing", QUIET),
-        Line(found.curve, "promised at most"),
+        Line(audit.curve, "promised at most"),
         *bands,
         *dots,
     )
@@ -394,4 +394,4 @@ def _picture(found: Audit) -> Picture:
         "Rates of false and true positives of each test, with lines to the ends of their bands, and "
         "the curve that no test may lie above."
     )
-    return Picture((Panel(across, up, items),), f"Audit of {found.name}", caption)
+    return Picture((Panel(across, up, items),), f"Audit of {audit.name}", caption)

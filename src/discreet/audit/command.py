@@ -2,25 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import signature
 from pathlib import Path
 from typing import Annotated
 
+from discreet.audit.looks import Audit
+from discreet.audit.mechanisms import offered_mechanisms
 from discreet.audit.runs import audit_mechanism, audit_release
-from discreet.audit.tabulation import audit_tabulation
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
 from discreet.errors import InputError
 
-_TABULATION = ("neighbour", "runs", "written", "seed", "false_alarm")
-"""The options that an audit of `safetab run` has of those of any audit."""
+
+def _one_of(options: list[str]) -> str:
+    return options[0] if len(options) == 1 else f"({' | '.join(options)})"
+
+
+_OTHERS = offered_mechanisms()
 
 app = console.command(
     "risk audit",
-    "[RELEASE|PARAMS] (--counts FILE | --data DIR) [--neighbour FILE] [OPTIONS]",
+    f"[{'|'.join(['RELEASE', *(mechanism.target for mechanism in _OTHERS)])}] "
+    f"{_one_of(['--counts FILE', *(mechanism.usage for mechanism in _OTHERS)])} [--neighbour FILE] [OPTIONS]",
     "release.toml --counts counts.csv --units units.csv",
     'release.toml --counts counts.csv --runs 500 --mechanism "python mine.py {in} {out}"',
     '--counts people.csv --neighbour fewer.csv --epsilon 1 --delta 0 --mechanism "./mine {in} {out}"',
-    "params --data records --runs 300",
+    *(mechanism.example for mechanism in _OTHERS),
     tries=(
         console.SURVEY,
         console.TABULATE,
@@ -28,18 +36,19 @@ app = console.command(
     ),
     note="Exit status: 0 no alarm, 1 alarm, 2 the input cannot be used.\n\n",
 )
+_TARGET = "".join(
+    [
+        "A TOML file or a preset's name; ",
+        *(f"with --{mechanism.option} {mechanism.target_words}; " for mechanism in _OTHERS),
+        "none if only --epsilon and --delta are promised.",
+    ]
+)
 
 
 @app.default
-@console.takes(audit_release, audit_mechanism, audit_tabulation)
+@console.takes(audit_release, audit_mechanism, *(mechanism.audit for mechanism in _OTHERS))
 def audit(
-    target: Annotated[
-        str | None,
-        option(
-            "A TOML file or a preset's name; with --data the parameters of safetab run; none if only "
-            "--epsilon and --delta are promised."
-        ),
-    ] = None,
+    target: Annotated[str | None, option(_TARGET)] = None,
     /,
     *,
     csv: console.Csv = None,
@@ -53,28 +62,29 @@ def audit(
     from discreet.audit.answer import audit_answer
     from discreet.render.csv import csv_of
 
-    counts, data, mechanism = given.pop("counts", None), given.pop("data", None), given.get("mechanism")
-    epsilon, delta, totals = given.pop("epsilon", None), given.pop("delta", None), given.pop("totals", None)
-    neighbour = given.get("neighbour")
-    if (counts is None) == (data is None):
-        both = "neither is" if counts is None else "both are"
-        raise InputError(f"give --counts FILE, or --data DIR to audit safetab run; {both} given")
-    if data is not None:
+    counts, mechanism, neighbour = given.pop("counts", None), given.get("mechanism"), given.get("neighbour")
+    epsilon, delta = given.pop("epsilon", None), given.pop("delta", None)
+    others = [(kind, _asked_of(kind.audit, given)) for kind in _OTHERS if kind.option in given]
+    if (counts is not None) + len(others) != 1:
+        ways = ["--counts FILE", *(f"{kind.usage} to audit {kind.name}" for kind in _OTHERS)]
+        said = "both are" if others else "neither is"
+        raise InputError(f"give {', or '.join(ways)}" + (f"; {said} given" if _OTHERS else ""))
+    if others:
+        ((other, asked),) = others
         if target is None or mechanism is not None or epsilon is not None or "units" in given:
             raise InputError(
-                "--data is about safetab run: name its parameters, and leave --mechanism, --epsilon and "
-                "--units out"
+                f"--{other.option} is about {other.name}: name its parameters, and leave --mechanism, "
+                "--epsilon and --units out"
             )
-        asked = {name: given[name] for name in _TABULATION if name in given}
         with screen.working("Running"):
-            found = audit_tabulation(Path(target), data, totals=totals, **asked)
+            audited = other.audit(Path(target), **asked)
     elif target is not None:
         assert counts is not None
         if epsilon is not None or delta is not None:
             raise InputError("give a release, or --epsilon and --delta of another mechanism; not both")
         release = console.read_release(target)
         with screen.working("Running"):
-            found = audit_release(release, counts, **given)
+            audited = audit_release(release, counts, **_asked_of(audit_release, given))
     elif epsilon is None or delta is None or mechanism is None or neighbour is None:
         raise InputError("without a release, --epsilon, --delta, --mechanism and --neighbour are all needed")
     elif "units" in given or "cells" in given:
@@ -82,9 +92,14 @@ def audit(
     else:
         asked = {name: given[name] for name in ("runs", "false_alarm") if name in given}
         with screen.working("Running"):
-            found = audit_mechanism(mechanism, counts, neighbour, epsilon=epsilon, delta=delta, **asked)
-    answer = audit_answer(found)
+            audited = audit_mechanism(mechanism, counts, neighbour, epsilon=epsilon, delta=delta, **asked)
+    answer = audit_answer(audited)
     outputs.write({"--csv": csv_of(answer.tables["looks"]), "--plot": answer.figures["points"]})
     screen.tell(answer, timed=True)
-    if found.alarms:
+    if audited.alarms:
         raise SystemExit(1)
+
+
+def _asked_of(audit: Callable[..., Audit], given: dict[str, console.Given]) -> dict[str, console.Given]:
+    """Return what an audit takes of the options that are given."""
+    return {name: given[name] for name in signature(audit).parameters if name in given}

@@ -83,23 +83,23 @@ def learned_from_parts(
     (True, ())
     """
     halves = [(side[: len(side) // 2], side[len(side) // 2 :]) for side in (table, neighbour)]
-    names = dict.fromkeys(name for first, _ in halves for one in first for name in one)
+    names = dict.fromkeys(name for first, _ in halves for run in first for name in run)
     made, silent = list[Scores](), []
     for name in names:
-        one, other = (Counter(run.get(name) for run in first) for first, _ in halves)
-        if len(one + other) > 2 and len(one + other) == sum((one + other).values()):
+        here, beside = (Counter(run.get(name) for run in first) for first, _ in halves)
+        if len(here + beside) > 2 and len(here + beside) == sum((here + beside).values()):
             silent.append(name)
             continue
         scores = [
-            np.array([_log_ratio(one[run.get(name)], other[run.get(name)]) for run in second])
+            np.array([_log_ratio(here[run.get(name)], beside[run.get(name)]) for run in second])
             for _, second in halves
         ]
         made.append(Scores(name, scores[0], scores[1], (-_SURELY, _SURELY)))
     return made, tuple(silent)
 
 
-def _log_ratio(one: float, other: float) -> float:
-    return math.log((other + 0.5) / (one + 0.5))
+def _log_ratio(table: float, neighbour: float) -> float:
+    return math.log((neighbour + 0.5) / (table + 0.5))
 
 
 def _halves(table: Floats, neighbour: Floats) -> tuple[Sides, Sides]:
@@ -125,9 +125,9 @@ def _held(values: Floats) -> Floats:
 
 def _linear(first: Sides) -> _Weighted:
     """The difference of the means over the variances."""
-    one, other = map(_held, first)
-    spread = (one.var(axis=0) + other.var(axis=0)) / 2
-    return _Weighted((other.mean(axis=0) - one.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
+    table, other = map(_held, first)
+    spread = (table.var(axis=0) + other.var(axis=0)) / 2
+    return _Weighted((other.mean(axis=0) - table.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
 def _spread(first: Sides) -> _Weighted:
@@ -135,10 +135,10 @@ def _spread(first: Sides) -> _Weighted:
     halves = [_held(side) for side in first]
     centre = np.concatenate(halves).mean(axis=0)
     squares = [(side - centre) ** 2 for side in halves]
-    one, other = (np.maximum(each.mean(axis=0), 1e-12) for each in squares)
+    table, other = (np.maximum(each.mean(axis=0), 1e-12) for each in squares)
     error = np.sqrt(sum(each.var(axis=0) / len(each) for each in squares))
-    apart = np.abs(one - other) / np.where(error > 0, error, 1e-12)
-    return _Weighted(np.where(_sure(apart), 1 / one - 1 / other, 0.0), centre)
+    apart = np.abs(table - other) / np.where(error > 0, error, 1e-12)
+    return _Weighted(np.where(_sure(apart), 1 / table - 1 / other, 0.0), centre)
 
 
 def _sure(apart: Floats) -> NDArray[np.bool_]:
@@ -154,12 +154,12 @@ class _DigitRatios:
         self.ratios = ratios  # places, digits, numbers
 
     def __call__(self, side: Floats) -> Floats:
-        found = np.zeros(len(side))
+        ratios_of_runs = np.zeros(len(side))
         each = np.arange(side.shape[1])
         scaled = _scaled(side)
-        for ratios, place in zip(self.ratios, PLACES, strict=True):
-            found += ratios[_digit(scaled, place), each].sum(axis=1)
-        return found
+        for ratios, digit in zip(self.ratios, PLACES, strict=True):
+            ratios_of_runs += ratios[_digit(scaled, digit), each].sum(axis=1)
+        return ratios_of_runs
 
 
 def _digits(first: Sides) -> _DigitRatios:
@@ -196,5 +196,5 @@ def _scaled(values: Floats) -> Integers:
     return np.rint(np.fmod(near, 1000.0) * 10.0 ** PLACES[-1]).astype(np.int64)
 
 
-def _digit(scaled: Integers, place: int) -> Integers:
-    return np.asarray(scaled // 10 ** (PLACES[-1] - place) % 10)
+def _digit(scaled: Integers, digit: int) -> Integers:
+    return np.asarray(scaled // 10 ** (PLACES[-1] - digit) % 10)

@@ -203,22 +203,28 @@ class Seen:
     size: int = 0
 
 
-def upper_rate(found: int, trials: int, level: float) -> float:
+def upper_rate(successes: int, trials: int, level: float) -> float:
     """Return the upper Clopper-Pearson bound of a rate: it is exceeded with a chance of at most `level`.
 
     >>> round(upper_rate(0, 100, 0.05), 6), upper_rate(100, 100, 0.05)
     (0.029513, 1.0)
     """
-    return 1.0 if found >= trials else 1 - float(scipy.special.betaincinv(trials - found, found + 1, level))
+    return (
+        1.0
+        if successes >= trials
+        else 1 - float(scipy.special.betaincinv(trials - successes, successes + 1, level))
+    )
 
 
-def lower_rate(found: int, trials: int, level: float) -> float:
+def lower_rate(successes: int, trials: int, level: float) -> float:
     """Return the lower Clopper-Pearson bound of a rate.
 
     >>> round(lower_rate(100, 100, 0.05), 6), lower_rate(0, 100, 0.05)
     (0.970487, 0.0)
     """
-    return 0.0 if found <= 0 else float(scipy.special.betaincinv(found, trials - found + 1, level))
+    return (
+        0.0 if successes <= 0 else float(scipy.special.betaincinv(successes, trials - successes + 1, level))
+    )
 
 
 def promised_curve(*, epsilon: Fraction, delta: Fraction) -> TradeOffCurve:
@@ -240,19 +246,23 @@ def judge_looks(
     curve: TradeOffCurve, scores: Sequence[Scores], seen: Sequence[Seen], false_alarm: Fraction
 ) -> tuple[tuple[PointLook, ...], tuple[NoiseLook, ...]]:
     """Give every look its share of the false alarms, and judge it."""
-    tests = [(one, t, above) for one in scores for t in one.thresholds for above in (True, False)]
+    tests = [(score, t, above) for score in scores for t in score.thresholds for above in (True, False)]
     part = float(false_alarm) / max(len(tests) + len(seen), 1)
     rows = []
-    for one, threshold, above in tests:
-        runs = one.table.size, one.neighbour.size
-        counts = [int(np.count_nonzero((side > threshold) == above)) for side in (one.table, one.neighbour)]
+    for score, threshold, above in tests:
+        runs = score.table.size, score.neighbour.size
+        counts = [
+            int(np.count_nonzero((side > threshold) == above)) for side in (score.table, score.neighbour)
+        ]
         most, least = upper_rate(counts[0], runs[0], part / 2), lower_rate(counts[1], runs[1], part / 2)
-        rows.append((one.statistic, threshold, above, runs, (counts[0], counts[1]), most, least))
+        rows.append((score.statistic, threshold, above, runs, (counts[0], counts[1]), most, least))
     bounds = 1 - curve([row[5] for row in rows]) if rows else ()
     points = tuple(PointLook(*row, float(bound)) for row, bound in zip(rows, bounds, strict=True))
     noise = tuple(
-        NoiseLook(one.kind, one.where, one.trials, one.observed, one.expected, one.chance, part, one.size)
-        for one in seen
+        NoiseLook(
+            look.kind, look.where, look.trials, look.observed, look.expected, look.chance, part, look.size
+        )
+        for look in seen
     )
     return points, noise
 
@@ -282,10 +292,10 @@ def needed_runs(curve: TradeOffCurve, part: float) -> int:
 def pair_events(change: Integers, blocks: Sequence[Block]) -> tuple[Noise, ...]:
     """Return what tells a table from its neighbour: the noise of each cell that changes, by how much."""
     return tuple(
-        block.law.for_people(abs(int(change[place])))
+        block.law.for_people(abs(int(change[cell])))
         for block in blocks
-        for place in block.places.ravel()
-        if change[place]
+        for cell in block.places.ravel()
+        if change[cell]
     )
 
 
@@ -339,8 +349,8 @@ class _ComparedTables:
 
     @cached_property
     def thresholds(self) -> tuple[float, ...]:
-        found = self.loss.law.tradeoff_thresholds([Fraction(alpha) for alpha in ALPHAS])
-        return tuple(dict.fromkeys(float(threshold) for threshold in found))
+        thresholds = self.loss.law.tradeoff_thresholds([Fraction(alpha) for alpha in ALPHAS])
+        return tuple(dict.fromkeys(float(threshold) for threshold in thresholds))
 
     @cached_property
     def _known(self) -> dict[float, float]:
@@ -361,9 +371,9 @@ def log_ratios(noise: Integers, change: Integers, blocks: Sequence[Block], *, is
     """Return the log-likelihood ratio, neighbour against table, of each run, by its recovered noise."""
     score = np.zeros(len(noise))
     for block in blocks:
-        for place in block.places.ravel():
-            if step := int(change[place]):
-                own = noise[:, place]
+        for cell in block.places.ravel():
+            if step := int(change[cell]):
+                own = noise[:, cell]
                 from_table = own + step if is_neighbour else own
                 score += block.law.log_pmf(from_table - step) - block.law.log_pmf(from_table)
     return score
@@ -404,16 +414,16 @@ def seen_in_noise(
             yield _noiseless(block.name, both[:, block.places.ravel()], [size])
 
 
-def _binomial(found: int, trials: int, chance: float) -> float:
+def _binomial(successes: int, trials: int, chance: float) -> float:
     """Return twice the smaller tail of a binomial count."""
-    low = float(scipy.special.bdtr(found, trials, chance))
-    high = 1.0 if found == 0 else float(scipy.special.bdtrc(found - 1, trials, chance))
+    low = float(scipy.special.bdtr(successes, trials, chance))
+    high = 1.0 if successes == 0 else float(scipy.special.bdtrc(successes - 1, trials, chance))
     return min(1.0, max(_LEAST, 2 * min(low, high)))
 
 
-def _binomial_look(kind: str, where: str, found: int, trials: int, chance: float, size: int = 0) -> Seen:
-    rare = _binomial(found, trials, chance)
-    return Seen(kind, where, trials, found / trials, chance, rare, size)
+def _binomial_look(kind: str, where: str, successes: int, trials: int, chance: float, size: int = 0) -> Seen:
+    rare = _binomial(successes, trials, chance)
+    return Seen(kind, where, trials, successes / trials, chance, rare, size)
 
 
 @lru_cache(maxsize=1024)
@@ -441,8 +451,8 @@ def _positive(law: Noise) -> float:
 def _tails(block: Block, values: Integers) -> Iterator[Seen]:
     """How much of the noise lies at or beyond some absolute values."""
     for size, chance in _tail_chances(block.law):
-        found = int(np.count_nonzero(np.abs(values) >= size))
-        yield _binomial_look("tails", block.name, found, values.size, chance, size)
+        beyond = int(np.count_nonzero(np.abs(values) >= size))
+        yield _binomial_look("tails", block.name, beyond, values.size, chance, size)
 
 
 def _distance(block: Block, values: Integers) -> Seen:
@@ -465,23 +475,23 @@ def _areas(block: Block, values: Integers) -> Iterator[Seen]:
     """The same distance in each area alone, where there are several; its values are runs, areas, cells."""
     if values.shape[1] < 2:
         return
-    points, place = np.unique(values, return_inverse=True)
+    points, point = np.unique(values, return_inverse=True)
     here, before = block.law.cdf(points), block.law.cdf(points - 1)
-    place = place.reshape(values.shape)
+    point = point.reshape(values.shape)
     for row in range(values.shape[1]):
-        own, counts = np.unique(place[:, row], return_counts=True)
+        own, counts = np.unique(point[:, row], return_counts=True)
         name = f"{block.name}: {block.unit_name(row)}"
         yield _distance_look("area", name, counts, here[own], before[own])
 
 
 def _noiseless(where: str, noise: Integers, laws: Sequence[tuple[Noise, int]]) -> Seen:
     """How many whole runs are equal to the truth, and how likely so many are by the laws."""
-    found, runs = int(np.count_nonzero(~noise.any(axis=1))), len(noise)
+    empty, runs = int(np.count_nonzero(~noise.any(axis=1))), len(noise)
     expected = math.exp(sum(many * math.log(float(law.pmf(0))) for law, many in laws))
     chance = (
-        1.0 if not found else min(1.0, max(_LEAST, float(scipy.special.bdtrc(found - 1, runs, expected))))
+        1.0 if not empty else min(1.0, max(_LEAST, float(scipy.special.bdtrc(empty - 1, runs, expected))))
     )
-    return Seen("noiseless", where, runs, found, expected, chance)
+    return Seen("noiseless", where, runs, empty, expected, chance)
 
 
 def _agreement(
@@ -501,8 +511,8 @@ def sign_look(kind: str, where: str, laws: tuple[Noise, Noise], one: Signed, oth
     [True]
     """
     if one.size:
-        found = int(np.count_nonzero(np.sign(one) * np.sign(other) > 0))
-        yield _binomial_look(kind, where, found, one.size, 2 * _positive(laws[0]) * _positive(laws[1]))
+        agreeing = int(np.count_nonzero(np.sign(one) * np.sign(other) > 0))
+        yield _binomial_look(kind, where, agreeing, one.size, 2 * _positive(laws[0]) * _positive(laws[1]))
 
 
 def seen_in_values(
@@ -530,7 +540,7 @@ def seen_in_values(
             yield _binomial_look(kind, name, int(np.count_nonzero(own > 0)), own.size, _positive(law))
 
 
-def summed_look(kind: str, where: str, found: int, trials: int, mean: float) -> Seen:
+def summed_look(kind: str, where: str, successes: int, trials: int, mean: float) -> Seen:
     """Return how rare a number of independent events is whose chances differ, with this mean.
 
     By Hoeffding (1963) both tails are at most exp(-n KL(x, p)), with x the share seen and p the mean chance.
@@ -539,7 +549,7 @@ def summed_look(kind: str, where: str, found: int, trials: int, mean: float) -> 
     >>> round(look.chance, 6)   # twice exp(-100 * 0.082283)
     0.000534
     """
-    seen = found / trials
+    seen = successes / trials
     parts = ((seen, mean), (1 - seen, 1 - mean))
     apart = sum(x * math.log(x / p) if p > 0 else math.inf for x, p in parts if x > 0)
     chance = min(1.0, max(_LEAST, 2 * math.exp(-min(trials * apart, 690.0))))
@@ -554,8 +564,8 @@ def _shifts(block: Block, table: Integers, neighbour: Integers, change: Integers
         lean = np.sign(change[places])
         for kind, values in (("shift, table", table), ("shift, neighbour", neighbour)):
             leaning = values[:, places] * lean
-            found = int(np.count_nonzero(leaning > 0))
-            yield _binomial_look(kind, block.name, found, leaning.size, _positive(block.law))
+            upwards = int(np.count_nonzero(leaning > 0))
+            yield _binomial_look(kind, block.name, upwards, leaning.size, _positive(block.law))
 
 
 def repeated_runs(noise: Integers, laws: Sequence[tuple[Noise, int]]) -> Seen:
@@ -567,12 +577,12 @@ def repeated_runs(noise: Integers, laws: Sequence[tuple[Noise, int]]) -> Seen:
     True
     """
     _, counts = np.unique(noise, axis=0, return_counts=True)
-    found, pairs = int((counts * (counts - 1) // 2).sum()), len(noise) * (len(noise) - 1) // 2
+    equal, pairs = int((counts * (counts - 1) // 2).sum()), len(noise) * (len(noise) - 1) // 2
     log_same = sum(many * math.log(_same(law)) for law, many in laws)
     expected = math.exp(math.log(max(pairs, 1)) + log_same)
     expected = expected if expected > _LEAST else 0.0
-    chance = min(1.0, max(_LEAST, expected / found)) if found else 1.0
-    return Seen("repeats", "", pairs, found, expected, chance)
+    chance = min(1.0, max(_LEAST, expected / equal)) if equal else 1.0
+    return Seen("repeats", "", pairs, equal, expected, chance)
 
 
 # -- audits ------------------------------------------------------------------------------------------------
@@ -619,7 +629,7 @@ def audit_noise(
     seen = [*seen_in_noise(table, neighbour, change, blocks), *_must_agree(mismatches or {})]
     cells = Extent.of(
         "cell",
-        taken=sorted({int(place) for block in blocks for place in block.places.ravel()}),
+        taken=sorted({int(cell) for block in blocks for cell in block.places.ravel()}),
         every=range(table.shape[1]),
     )
     return _audit_of_laws(claimed, scores, seen, false_alarm, facts or {}, len(table), cells)

@@ -63,22 +63,22 @@ def smallest_faults(
     curve: TradeOffCurve | None, points: Sequence[PointLook], noise: Sequence[NoiseLook], part: float
 ) -> tuple[SmallestFault, ...]:
     """Return the smallest fault of each kind of look: `part` is the share of false alarms of each."""
-    found = []
+    faults = []
     if points and curve is not None:
-        for runs in dict.fromkeys(one.runs for one in points):
-            names = list(dict.fromkeys(one.statistic for one in points if one.runs == runs))
+        for runs in dict.fromkeys(look.runs for look in points):
+            names = list(dict.fromkeys(look.statistic for look in points if look.runs == runs))
             size = _smallest_telling(curve, runs, part)
-            found.append(SmallestFault("tells", ", ".join(names), len(names), size))
+            faults.append(SmallestFault("tells", ", ".join(names), len(names), size))
     for kind in ("law", "area"):
-        mine = [one for one in noise if one.kind == kind]
+        mine = [look for look in noise if look.kind == kind]
         if mine:
-            least = min(mine, key=lambda one: one.trials)
-            found.append(SmallestFault(kind, least.where, len(mine), _smallest_distance(least.trials, part)))
-    for one in noise:
-        if one.kind == "noiseless" and one.expected is not None:
-            size = _smallest_noiseless(one.trials, one.expected, part)
-            found.append(SmallestFault("noiseless", one.where, 1, size))
-    return tuple(found)
+            least = min(mine, key=lambda look: look.trials)
+            faults.append(SmallestFault(kind, least.where, len(mine), _smallest_distance(least.trials, part)))
+    for look in noise:
+        if look.kind == "noiseless" and look.expected is not None:
+            size = _smallest_noiseless(look.trials, look.expected, part)
+            faults.append(SmallestFault("noiseless", look.where, 1, size))
+    return tuple(faults)
 
 
 def _smallest_telling(curve: TradeOffCurve, runs: tuple[int, int], part: float) -> float | None:

@@ -120,8 +120,8 @@ def taken_apart(out: object, *, known: Collection[str] = ()) -> RunOutput:
 def _of_arrow(table: ArrowTable, parts: dict[str, Hashable], known: Collection[str]) -> RunOutput:
     types = arrow().types
     numbers, empty = list[Floats](), list[bytes]()
-    for place, name in enumerate(table.column_names):
-        column = table.column(place)
+    for index, name in enumerate(table.column_names):
+        column = table.column(index)
         if name.lower() in known:
             continue
         kind = column.type
@@ -137,8 +137,8 @@ def _of_arrow(table: ArrowTable, parts: dict[str, Hashable], known: Collection[s
     fields = [sorted((field.metadata or {}).items()) for field in table.schema]
     parts["metadata"] = _digest(repr((sorted((table.schema.metadata or {}).items()), fields)))
     parts["chunks"] = tuple(
-        tuple(len(chunk) for chunk in getattr(table.column(place), "chunks", ()))
-        for place in range(len(table.column_names))
+        tuple(len(chunk) for chunk in getattr(table.column(index), "chunks", ()))
+        for index in range(len(table.column_names))
     )
     parts["empty fields"] = _digest(b"".join(empty))
     every = np.concatenate(numbers) if numbers else np.zeros(0)
@@ -160,8 +160,8 @@ def _as_written(file: Path) -> str:
     3
     """
 
-    def plain(found: re.Match[bytes]) -> bytes:
-        text = found.group().decode()
+    def plain(match: re.Match[bytes]) -> bytes:
+        text = match.group().decode()
         value = float(text)  # infinite where an identifier reads as a number, such as 7e3456
         is_plain = math.isfinite(value) and text in (str(int(value)), repr(value))
         return b"N" if is_plain else b"M" * len(text)
@@ -171,9 +171,9 @@ def _as_written(file: Path) -> str:
 
 def numbers_of(sides: Sequence[Sequence[RunOutput]]) -> tuple[Floats, Floats] | None:
     """Return the numbers of all runs (rows) on each side, empty ones as zero; None if runs have others."""
-    if len({one.numbers.size for side in sides for one in side}) > 1 or not sides[0][0].numbers.size:
+    if len({output.numbers.size for side in sides for output in side}) > 1 or not sides[0][0].numbers.size:
         return None
     table, neighbour = (
-        np.nan_to_num(np.array([one.numbers for one in side]), posinf=0, neginf=0) for side in sides
+        np.nan_to_num(np.array([output.numbers for output in side]), posinf=0, neginf=0) for side in sides
     )
     return table, neighbour

@@ -144,12 +144,12 @@ def audit_release(
     _check(runs, written, post, seed, false_alarm)
     for source in (counts,) if neighbour is None else (counts, neighbour):
         admit(source, Request(rehearsal=True, entered=False))
-    found = read_counts(release, counts, units=units, cells=cells)
+    exact = read_counts(release, counts, units=units, cells=cells)
     people = records_of_one(
-        counts, found.at_most, at_most, content=None, ledger=None, where=None, secret=None
+        counts, exact.at_most, at_most, content=None, ledger=None, where=None, secret=None
     )
-    pair = _given_pair(release, found, neighbour, units, cells, people) if neighbour is not None else None
-    pair = pair or _made_pair(release, found, people)
+    pair = _given_pair(release, exact, neighbour, units, cells, people) if neighbour is not None else None
+    pair = pair or _made_pair(release, exact, people)
     if 2 * runs * pair.layout.size > MOST_NUMBERS:
         most = MOST_NUMBERS // (2 * pair.layout.size)
         raise InputError(
@@ -223,11 +223,11 @@ def audit_mechanism(
     for source in (table, neighbour):
         admit(source, Request(rehearsal=True, entered=False))
     read = [arrow_of(source) for source in (table, neighbour)]  # both, before anything runs
-    sides = [[taken_apart(out) for out in raw_outputs(mechanism, one, runs)] for one in read]
+    sides = [[taken_apart(out) for out in raw_outputs(mechanism, table, runs)] for table in read]
     kind = "command" if isinstance(mechanism, str) else "function"
     numbers = numbers_of(sides)
     scope = Scope.whole("mechanism", unit="", neighbours="").without(*OUTSIDE[kind])
-    if numbers is None and any(one.numbers.size for side in sides for one in side):
+    if numbers is None and any(output.numbers.size for side in sides for output in side):
         scope = scope.without("the numbers (runs do not put out as many)")
     judged = numbers or (np.zeros((runs, 0)), np.zeros((runs, 0)))
     return audit_promise(
@@ -235,7 +235,7 @@ def audit_mechanism(
         epsilon=epsilon,
         delta=delta,
         false_alarm=false_alarm,
-        parts=[[one.parts for one in side] for side in sides],
+        parts=[[output.parts for output in side] for side in sides],
         mechanism=kind,
         scope=scope,
     )
@@ -330,20 +330,20 @@ class _Pair:
     @cached_property
     def variances(self) -> Floats:
         """The variance of the noise of each cell."""
-        found = np.empty(self.layout.size)
+        variances = np.empty(self.layout.size)
         for block in self.blocks:
-            found[block.places] = block.law.true_variance()
-        return found
+            variances[block.places] = block.law.true_variance()
+        return variances
 
     @cached_property
     def steps(self) -> Floats:
         """What one unit of each cell is worth: one, but for sums."""
-        found = np.ones(self.layout.size)
+        steps = np.ones(self.layout.size)
         for query in self.layout.queries:
             first = self.layout.first(query)
             places = first[first >= 0][:, None] + np.arange(len(self.layout.cells[query]))
-            found[places] = float(self.release.variables[query].step)
-        return found
+            steps[places] = float(self.release.variables[query].step)
+        return steps
 
     @cached_property
     def _laws(self) -> Laws:
@@ -369,7 +369,7 @@ class _Pair:
 
 def _given_pair(
     release: Release,
-    found: CountTable,
+    exact: CountTable,
     neighbour: TableSource,
     units: TableSource,
     cells: TableSource,
@@ -377,13 +377,13 @@ def _given_pair(
 ) -> _Pair:
     """Return two tables that were given; those that differ by more than one may change are refused."""
     other = read_counts(release, neighbour, units=units, cells=cells)
-    layout = found.layout
+    layout = exact.layout
     if other.layout.tree.digest != layout.tree.digest or other.layout.size != layout.size:
         raise InputError(
             "the neighbour has other areas or cells than the counts; both tables list all of them"
         )
     every = slice(0, layout.tree.size)
-    pair = _Pair(release, layout, (found.read(every), other.read(every)), people)
+    pair = _Pair(release, layout, (exact.read(every), other.read(every)), people)
     events = pair_events(pair.change, pair.blocks)
     if not events:
         raise InputError("the neighbour has the same counts as the table; one record must differ")
@@ -396,17 +396,17 @@ def _given_pair(
     return pair
 
 
-def _made_pair(release: Release, found: CountTable, people: int) -> _Pair:
+def _made_pair(release: Release, exact: CountTable, people: int) -> _Pair:
     """Add a person's records; if people are replaced, one's to the table and another's to its neighbour."""
-    layout = found.layout
-    counts = found.read(slice(0, layout.tree.size))
+    layout = exact.layout
+    counts = exact.read(slice(0, layout.tree.size))
     above = np.zeros(layout.tree.size, dtype=bool)
     above[layout.tree.parent[layout.tree.parent >= 0]] = True
     lowest = np.flatnonzero(~above)
-    one, other = (people * _record(release, layout, int(lowest[end]), end) for end in (0, -1))
+    record, other = (people * _record(release, layout, int(lowest[end]), end) for end in (0, -1))
     if release.neighbours == "bounded":
-        return _Pair(release, layout, (counts + one, counts + other), people)
-    return _Pair(release, layout, (counts, counts + one), people)
+        return _Pair(release, layout, (counts + record, counts + other), people)
+    return _Pair(release, layout, (counts, counts + record), people)
 
 
 def _record(release: Release, layout: Layout, unit: int, end: int) -> Integers:
@@ -442,16 +442,16 @@ class _OwnRuns:
         kind = "command" if isinstance(self.mechanism, str) else "function"
         size = self.pair.layout.size
         sides = [[self._taken(side, out) for out in self._outputs(side)] for side in (0, 1)]
-        found = [[one for one, _ in side] for side in sides]
-        scores, silent = learned_from_parts(*([one.parts for one in side] for side in found))
-        more = numbers_of(found)
+        outputs = [[output for output, _ in side] for side in sides]
+        scores, silent = learned_from_parts(*([output.parts for output in side] for side in outputs))
+        more = numbers_of(outputs)
         if more is not None:
             scores += learned_from_numbers(*more, name="other columns")
-        wrong = sum(one.rows != size for side in found for one in side)
-        columns = dict.fromkeys(name for side in found for one in side for name in one.columns)
+        wrong = sum(output.rows != size for side in outputs for output in side)
+        columns = dict.fromkeys(name for side in outputs for output in side for name in output.columns)
         unlooked = {f"column {name}" for name in columns} & set(silent)
         left_out = [*map(silent_words, sorted(set(silent) - unlooked)), *OUTSIDE[kind]]
-        if more is None and any(one.numbers.size for side in found for one in side):
+        if more is None and any(output.numbers.size for side in outputs for output in side):
             left_out.append("the numbers in other columns (runs do not put out as many)")
         extent = Extent.of(
             "column", taken=[name for name in columns if f"column {name}" not in unlooked], every=columns
@@ -465,8 +465,8 @@ class _OwnRuns:
                 self.runs, claimed=claimed, false_alarm=false_alarm, more=scores, mismatches=rows, facts=facts
             )
         noise = (
-            np.array([values for _, values in side if values is not None]) - self.pair.counts[place]
-            for place, side in enumerate(sides)
+            np.array([values for _, values in side if values is not None]) - self.pair.counts[table]
+            for table, side in enumerate(sides)
         )
         return audit_noise(
             *noise, claimed=claimed, false_alarm=false_alarm, more=scores, mismatches=rows, facts=facts
@@ -477,16 +477,16 @@ class _OwnRuns:
 
     def _taken(self, side: int, out: object) -> tuple[RunOutput, Integers | None]:
         """Return an output taken apart, and what was measured if there is one row for each cell."""
-        found, layout = taken_apart(out, known=("unit", "level", "query", "cell", "value")), self.pair.layout
-        if found.rows != layout.size:
-            return found, None
-        values, place = _column(layout, out, "value")
-        many = found.numbers.size // layout.size
+        output, layout = taken_apart(out, known=("unit", "level", "query", "cell", "value")), self.pair.layout
+        if output.rows != layout.size:
+            return output, None
+        values, rows = _column(layout, out, "value")
+        many = output.numbers.size // layout.size
         by_cell = np.empty((many, layout.size))
-        by_cell[:, place] = found.numbers.reshape(many, layout.size)  # other columns, cell by cell
-        order: Hashable = place.tobytes()
-        parts = {**found.parts, "order of rows": order}
-        return replace(found, numbers=by_cell.ravel(), parts=parts), values.astype(np.int64)
+        by_cell[:, rows] = output.numbers.reshape(many, layout.size)  # other columns, cell by cell
+        order: Hashable = rows.tobytes()
+        parts = {**output.parts, "order of rows": order}
+        return replace(output, numbers=by_cell.ravel(), parts=parts), values.astype(np.int64)
 
 
 # -- runs that go through files ----------------------------------------------------------------------------
@@ -514,20 +514,20 @@ class _Written:
         weights, wrong = pair.change / pair.variances, {"written": [0, 0]}
         with tempfile.TemporaryDirectory(prefix="discreet-audit-") as folder:
             for side in (0, 1):
-                found = list(self._read(side, Path(folder)))
-                beside += [one.beside for one in found]
+                reads = list(self._read(side, Path(folder)))
+                beside += [read.beside for read in reads]
                 drawn = noise[side][: self.runs] + pair.counts[side]
-                values = np.array([one.values for one in found])
+                values = np.array([read.values for read in reads])
                 wrong["written"][0] += int(np.count_nonzero(values != drawn))
                 wrong["written"][1] += values.size
-                for one in found:
-                    if one.again is not None:
+                for read in reads:
+                    if read.again is not None:
                         both = wrong.setdefault("again", [0, 0])
-                        off = np.abs(one.estimates - one.again) > 1e-9 * (1 + np.abs(one.again))  # units
+                        off = np.abs(read.estimates - read.again) > 1e-9 * (1 + np.abs(read.again))  # units
                         both[0] += int(np.count_nonzero(off))
-                        both[1] += one.again.size
-                scores.append(np.array([(one.estimates - pair.counts[0]) @ weights for one in found]))
-        wrong["beside"] = [sum(one != beside[0] for one in beside), len(beside)]
+                        both[1] += read.again.size
+                scores.append(np.array([(read.estimates - pair.counts[0]) @ weights for read in reads]))
+        wrong["beside"] = [sum(columns != beside[0] for columns in beside), len(beside)]
         steps = [part * float(pair.change @ weights) for part in PARTS]
         statistic = [] if self.post == "none" else [Scores("estimates", scores[0], scores[1], steps)]
         return {kind: (both[0], both[1]) for kind, both in wrong.items()}, statistic
@@ -603,8 +603,8 @@ def _beside(file: Path) -> Hashable:
     table = arrow("parquet").read_table(file)
     left = {key: text for key, text in (table.schema.metadata or {}).items() if key != b"warning"}
     # the mark of a rehearsal names its seed
-    found = taken_apart(table.drop_columns(["value", MARK]).replace_schema_metadata(left))
-    return found.numbers.tobytes(), tuple(sorted(found.parts.items()))
+    output = taken_apart(table.drop_columns(["value", MARK]).replace_schema_metadata(left))
+    return output.numbers.tobytes(), tuple(sorted(output.parts.items()))
 
 
 PARTS = (-1.0, 0.0, 0.5, 1.0, 2.0)
@@ -636,10 +636,10 @@ def _column(
         name="what the mechanism put out",
     )
     own = whole or layout
-    place, there = positions(own, table, units_of(table, own.tree, levels=True))
+    rows, there = positions(own, table, units_of(table, own.tree, levels=True))
     table.problems.stop()
     values = np.full(own.size, np.nan)
-    values[place] = table.numbers[column]
+    values[rows] = table.numbers[column]
     if whole is not None:
         taken = np.empty(layout.size)
         for query in layout.queries:
@@ -652,4 +652,4 @@ def _column(
         raise InputError(
             f"what the mechanism put out lacks {np.count_nonzero(~there)} of {layout.size} cells"
         )
-    return values, place
+    return values, rows

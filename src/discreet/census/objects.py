@@ -147,15 +147,15 @@ class SafetabDesignLevelRowKeys(TypedDict):
     margin_all_codes: int
     harm_from: int
     within_margin_against_capped: float
-    within_margin_against_all_codes: WithinMarginAgainstAllCodesKeys
+    within_margin_against_all_codes: WithinMarginAgainstAllCodesKeys | None
 
 
 class CapKeys(TypedDict):
     """What stands under `cap`."""
 
     max_race_codes: int
-    people_cut: float
-    codes_lost: float
+    people_cut: float | None
+    codes_lost: float | None
     levels: list[SafetabDesignLevelRowKeys]
 
 
@@ -245,8 +245,8 @@ class SafetabPostOptionsKeys(TypedDict):
     bureau_columns: bool
     bureau_margins: bool
     coterminous: bool
-    tabulation_suppression: str
-    negative: str
+    tabulation_suppression: str | None
+    negative: str | None
     order: list[str]
     rehearsal: int | None
     no_noise: bool

@@ -57,7 +57,7 @@ from discreet.estimation.input.joint_estimates import JointEstimates
 from discreet.estimation.input.measurements import read_published
 from discreet.estimation.input.published import Published
 from discreet.estimation.intervals import View
-from discreet.estimation.model import Model, told_by_level
+from discreet.estimation.model import Model, known_by_level
 from discreet.files import readable
 from discreet.ledger.admission import Request, admit
 from discreet.loss.values import Number
@@ -104,7 +104,7 @@ def records_risk(asked: RiskingRecords) -> RecordsRisk:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     release, units, records = write_example(folder)
     ...     found = records_risk(load_file(release), records, units=units, priors=["1/10"])
-    >>> found.people, found.uniques, round(found.row("District").mean_posterior, 4)
+    >>> found.people, found.uniques, round(found.row("District").mean_posterior, 4)  # slow
     (2410, 26, 0.1083)
     """
     admit(asked.records, Request(exact_counts=True, entered=False))
@@ -618,7 +618,7 @@ class _Study:
         release, tree = self.release, self.tree
         shape, node = tree.folded()
         queries = dict.fromkeys(query.name for level in release.levels for query in level.queries)
-        model, told = Model(release.attributes, list(queries)), told_by_level(release, tree.levels)
+        model, told = Model(release.attributes, list(queries)), known_by_level(release, tree.levels)
         return View(model, shape, told, model.solve(shape, told)), node, None
 
     def _estimated(self, made: Estimates, area: Integers) -> Floats:

@@ -158,6 +158,10 @@ def promised_risk(
     )
 
 
+explain = promised_risk
+"""Its name at the top of the package, and on the command line."""
+
+
 def true_positive_rate(epsilon: float, delta: float, rate: float) -> float:
     """Return the largest chance to find a present target at a rate of wrong accusations.
 

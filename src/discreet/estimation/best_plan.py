@@ -48,7 +48,7 @@ from discreet.estimation.expected_accuracy import Accuracy, accuracy, by_level
 from discreet.estimation.goals import Goal, moderate
 from discreet.estimation.intervals import View
 from discreet.estimation.linear_algebra import one_algebra_thread
-from discreet.estimation.model import Model, Told, told_by_level
+from discreet.estimation.model import KnownOfUnits, Model, known_by_level
 from discreet.estimation.questions import Planning
 from discreet.estimation.solution import SMALL, Evidence, solve
 from discreet.faces import Summarised
@@ -746,11 +746,11 @@ class UniformPlan:
                     found[number] += math.inf if lost else np.sum(M * solution.P[node]) / self.bound(goal)
         return [float(one) for one in found]
 
-    def _told(self, release: Release) -> list[Told]:
+    def _told(self, release: Release) -> list[KnownOfUnits]:
         """Return what units of each level answer, those included of which nothing is measured any more."""
         names = [level.name for level in release.levels]
-        by_name = dict(zip(names, told_by_level(release, names), strict=True))
-        return [by_name.get(name, Told(())) for name in self.names]
+        by_name = dict(zip(names, known_by_level(release, names), strict=True))
+        return [by_name.get(name, KnownOfUnits(())) for name in self.names]
 
 
 def _blocks(grams: Floats) -> list[Floats]:

@@ -19,7 +19,7 @@ from discreet.estimation.component import ByComponent
 from discreet.estimation.fit import Residuals
 from discreet.estimation.intervals import Noises, View, independent_noises, shared_widths
 from discreet.estimation.laws import normal_quantile
-from discreet.estimation.model import Model, Piece, Told, size_of
+from discreet.estimation.model import KnownOfUnits, Model, Piece, size_of
 from discreet.estimation.normal import Law
 from discreet.estimation.solution import Passes, Solution, sum_weights
 
@@ -128,7 +128,7 @@ class Measurements:
         """Return the query that a name stands for: itself, or the one of which it is a piece."""
         return self.pieces[name].query if name in self.pieces else name
 
-    def told(self) -> tuple[tuple[Told, ...], Tree]:
+    def told(self) -> tuple[tuple[KnownOfUnits, ...], Tree]:
         """Return what is known about each kind of unit, and the tree with these kinds: units of one kind are
         told apart by which of their counts are exact."""
         names, kind = list(self.exact), self.tree.kind
@@ -141,7 +141,7 @@ class Measurements:
         told = []
         for place, unit in enumerate(first.tolist()):
             laws = [law for source in self.sources for law in source.laws[self.tree.kind[unit]].items()]
-            told.append(Told(tuple(laws), tuple(query for query in names if has[query][place])))
+            told.append(KnownOfUnits(tuple(laws), tuple(query for query in names if has[query][place])))
         return tuple(told), replace(self.tree, kind=fine.ravel())
 
 
@@ -212,7 +212,7 @@ class Estimates:
 
     @classmethod
     def planned(
-        cls, model: Model, given: Measurements, shape: Tree, node: Integers, told: Sequence[Told]
+        cls, model: Model, given: Measurements, shape: Tree, node: Integers, told: Sequence[KnownOfUnits]
     ) -> Estimates:
         """Return the covariances of estimates before anything is measured; `node` is that of each unit in
         the folded tree `shape`, which may have units that `given.tree` leaves out."""

@@ -20,13 +20,13 @@ from discreet.budget.noise_table import levels_of, noise_lines, queries_of
 from discreet.errors import InputError
 from discreet.estimation.intervals import View
 from discreet.estimation.linear_algebra import one_algebra_thread
-from discreet.estimation.model import Model, told_by_level
+from discreet.estimation.model import Model, known_by_level
 from discreet.faces import Summarised
 from discreet.numbers import times
 from discreet.questions import Option
 
 if TYPE_CHECKING:
-    from discreet.estimation.whole.beforehand import PrintedAccuracy
+    from discreet.estimation.whole.forecast import PrintedAccuracy
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def accuracy(
     `tree` says how many children a unit has on average, for each level below the top (no level is merged
     then), or it is a tree of units. Without it the numbers of the United States in 2020 are taken, for
     releases with its levels. With `tables` whole-number tables of synthetic counts, of `people` in a lowest
-    unit on average, are simulated too (`discreet.estimation.whole.beforehand` says what is assumed; the same
+    unit on average, are simulated too (`discreet.estimation.whole.forecast` says what is assumed; the same
     `seed` draws the same again).
 
     >>> found = accuracy("pl94-2020")
@@ -122,7 +122,7 @@ def accuracy(
         shape, node = tree.folded()
         names = tree.levels
         units = np.bincount(node, minlength=shape.size).astype(np.float64)
-    told = told_by_level(release, names)
+    told = known_by_level(release, names)
     steps = {query: variable.step for query, variable in release.variables.items()}
     levels = by_level(View(model, shape, told, model.solve(shape, told)), units, names, steps)
     order = [level.name for level in release.levels]
@@ -130,7 +130,7 @@ def accuracy(
     printed = None
     if tables:
         # loads what only tables need
-        from discreet.estimation.whole.beforehand import PEOPLE, printed_accuracy
+        from discreet.estimation.whole.forecast import PEOPLE, printed_accuracy
 
         around = PEOPLE if people is None else people
         printed = printed_accuracy(release, tree if children is None else children, people=around, seed=seed)

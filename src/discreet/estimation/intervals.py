@@ -32,7 +32,7 @@ from discreet.estimation.laws import (
     safe_quantile,
     traits,
 )
-from discreet.estimation.model import ApartProjection, CellPairs, Model, Told, size_of
+from discreet.estimation.model import ApartProjection, CellPairs, KnownOfUnits, Model, size_of
 from discreet.estimation.normal import UNIT, Law, Normal, all_normal
 from discreet.estimation.projection import Projection
 from discreet.estimation.solution import Solution
@@ -285,7 +285,7 @@ class View:
     """The covariances of a model on a tree, as variances and laws of the cells of queries at nodes."""
 
     def __init__(
-        self, model: Model, shape: Tree, told: Sequence[Told], solutions: Sequence[Solution]
+        self, model: Model, shape: Tree, told: Sequence[KnownOfUnits], solutions: Sequence[Solution]
     ) -> None:
         self.model, self.shape, self.told, self.solutions = model, shape, tuple(told), list(solutions)
         self._P: ByComponent = [solution.P for solution in solutions]

@@ -128,7 +128,7 @@ class CellPairs:
 
 
 @dataclass(frozen=True)
-class Told:
+class KnownOfUnits:
     """What is known about units of one kind: the noise law of each query, and the queries held exact."""
 
     laws: tuple[tuple[str, Law], ...]
@@ -251,7 +251,7 @@ class Model:
             self._grams[key] = self.projections[query].gram(component)
         return self._grams[key]
 
-    def solve(self, shape: Tree, kinds: Sequence[Told]) -> list[Solution]:
+    def solve(self, shape: Tree, kinds: Sequence[KnownOfUnits]) -> list[Solution]:
         """Return the covariances and operators of every component on a tree."""
         queries, precise, often = _precisions(kinds)
         held = list(dict.fromkeys([*(query for told in kinds for query in told.exact), *self.impossible]))
@@ -269,7 +269,7 @@ class Model:
             solutions.append(solve(shape, evidence))
         return solutions
 
-    def information(self, kinds: Sequence[Told]) -> ByComponent:
+    def information(self, kinds: Sequence[KnownOfUnits]) -> ByComponent:
         """Return by component the information of each kind: the sum of G/s over its queries."""
         queries, precise, _ = _precisions(kinds)
         return [self._sums(queries, component, precise)[0] for component in self.components]
@@ -283,7 +283,7 @@ class Model:
         return [np.tensordot(rows[:, seen], grams, axes=1) for rows in weights]
 
 
-def _precisions(kinds: Sequence[Told]) -> tuple[list[str], Floats, Floats]:
+def _precisions(kinds: Sequence[KnownOfUnits]) -> tuple[list[str], Floats, Floats]:
     """Return the queries measured, and by kind and query the sum of 1/s and the number of measurements."""
     queries = list(dict.fromkeys(query for told in kinds for query, _ in told.laws))
     place = {query: number for number, query in enumerate(queries)}
@@ -309,9 +309,10 @@ def as_written(attributes: Attributes, query: str, rows: NDArray[Cell]) -> NDArr
     return rows.reshape(len(rows), *shape).transpose(0, *axes).reshape(len(rows), -1)
 
 
-def told_by_level(release: Release, levels: Sequence[str]) -> list[Told]:
+def known_by_level(release: Release, levels: Sequence[str]) -> list[KnownOfUnits]:
     """Return what is known about units of each level, or run of merged levels."""
     laws = noises(release, levels)
     return [
-        Told(tuple((query, law) for (level, query), law in laws.items() if level == run)) for run in levels
+        KnownOfUnits(tuple((query, law) for (level, query), law in laws.items() if level == run))
+        for run in levels
     ]

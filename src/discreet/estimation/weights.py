@@ -19,7 +19,7 @@ import numpy as np
 from discreet.areas.tree import Floats, Integers, Tree
 from discreet.estimation.component import ByComponent
 from discreet.estimation.laws import traits
-from discreet.estimation.model import Told, size_of
+from discreet.estimation.model import KnownOfUnits, size_of
 from discreet.estimation.normal import Normal
 from discreet.estimation.solution import Solution
 
@@ -69,7 +69,7 @@ AT_ONCE = 1 << 21
 class Branches:
     """A folded tree, as seen from any of its nodes."""
 
-    def __init__(self, shape: Tree, told: Sequence[Told], solutions: Sequence[Solution]) -> None:
+    def __init__(self, shape: Tree, told: Sequence[KnownOfUnits], solutions: Sequence[Solution]) -> None:
         self._shape, self._solutions = shape, list(solutions)
         first = np.full(shape.size, 0)
         below = np.flatnonzero(shape.parent >= 0)
@@ -207,7 +207,7 @@ class Branches:
         ]
 
 
-def least_noise(told: Told) -> float:
+def least_noise(told: KnownOfUnits) -> float:
     """Return the smallest noise variance. Laplace noise counts as 30 at most: then a bound on its share in a
     variance makes its peak negligible, too."""
     sizes = (

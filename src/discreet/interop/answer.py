@@ -28,15 +28,15 @@ from discreet.interop.yaml_text import yaml_of
 def registry_answer(made: RegistryEntry) -> Answer:
     """Say what an entry states, and what its next tier asks for."""
     text = yaml_of(made.entry)
-    account, names = made.table.account, " ".join(one.name for one in made.table.releases)
+    account, names = made.table.account, " ".join(release.name for release in made.table.releases)
     row = made.table.by_delta[0]
     kind = NumberKind.of(account.claim.kind)
     epsilon = Claimed.by(account.claim, row.epsilon, accuracy=row.accuracy)
     record: Mapping[str, object] = {
-        "releases": [one.name for one in made.table.releases],
+        "releases": [release.name for release in made.table.releases],
         "tier": made.tier,
-        "missing": [{"field": one.place, "tier": one.tier, "asks": one.asks} for one in made.missing],
-        "certificates": [one.document() for one in made.certificates],
+        "missing": [{"field": field.place, "tier": field.tier, "asks": field.asks} for field in made.missing],
+        "certificates": [certificate.document() for certificate in made.certificates],
         "entry": made.entry,
         "yaml": text,
     }
@@ -56,7 +56,7 @@ def registry_answer(made: RegistryEntry) -> Answer:
 
 
 def _next_tier(made: RegistryEntry) -> str:
-    places = ", ".join(one.place.removeprefix("deployment.") for one in made.missing)
+    places = ", ".join(field.place.removeprefix("deployment.") for field in made.missing)
     return f"The entry is of tier {made.tier}. Tier {made.missing[0].tier} asks for {places} too."
 
 
@@ -70,18 +70,20 @@ def template_answer(text: str) -> Answer:
 
 
 @describes(EntryReview)
-def entry_review_answer(found: EntryReview) -> Answer:
+def entry_review_answer(review: EntryReview) -> Answer:
     """Say what does not add up in an entry, then what does."""
-    wrong = [one for one in found.findings if not one.agrees]
-    right = [one for one in found.findings if one.agrees]
-    verdict = "adds up" if found.adds_up else "does not add up"
-    parts: list[Part] = [Paragraph(f"{found.where}: {found.name} {verdict}.", role="headline")]
+    wrong = [finding for finding in review.findings if not finding.agrees]
+    right = [finding for finding in review.findings if finding.agrees]
+    verdict = "adds up" if review.adds_up else "does not add up"
+    parts: list[Part] = [Paragraph(f"{review.where}: {review.name} {verdict}.", role="headline")]
     rows = []
-    for one in (*wrong, *right):
-        said = _finding(one)
-        head = "note:" if one.is_note else "agrees:" if one.agrees else "wrong:"
+    for finding in (*wrong, *right):
+        said = _finding(finding)
+        head = "note:" if finding.is_note else "agrees:" if finding.agrees else "wrong:"
         parts.append(Paragraph(joined_words([head, said])))
-        rows.append((one.kind, one.agrees, _number(one.stated), _number(one.found), str(said)))
+        rows.append(
+            (finding.kind, finding.agrees, _number(finding.stated), _number(finding.found), str(said))
+        )
     columns = (
         Column("about", "about", is_text=True),
         Column("agrees", "agrees", is_text=True),
@@ -90,15 +92,15 @@ def entry_review_answer(found: EntryReview) -> Answer:
         Column("finding", "says", is_text=True),
     )
     table = AnswerTable(columns, tuple(rows))
-    record = {"entry": found.where, "name": found.name, "adds_up": found.adds_up, "findings": table}
+    record = {"entry": review.where, "name": review.name, "adds_up": review.adds_up, "findings": table}
     return Answer(
-        found.name,
+        review.name,
         record,
         tuple(parts),
-        (Fact("Adds up", "yes" if found.adds_up else "no"), Fact("Problems", str(len(wrong)))),
+        (Fact("Adds up", "yes" if review.adds_up else "no"), Fact("Problems", str(len(wrong)))),
         tables={"findings": table},
-        command=f"discreet registry --check {found.where}",
-        summary=f"{found.name} {verdict}",
+        command=f"discreet registry --check {review.where}",
+        summary=f"{review.name} {verdict}",
     )
 
 
@@ -106,47 +108,50 @@ def _number(value: object) -> Quantity | None:
     return Quantity(value, Style.BRIEF) if isinstance(value, Fraction) else None
 
 
-def _finding(one: EntryFinding) -> Sentence:
-    return joined_words(_words(one))
+def _finding(finding: EntryFinding) -> Sentence:
+    return joined_words(_words(finding))
 
 
-def _words(one: EntryFinding) -> Iterator[str | Sentence]:
-    stated, found, at = (_number(value) or "" for value in (one.stated, one.found, one.at))
-    match one.kind:
+def _words(finding: EntryFinding) -> Iterator[str | Sentence]:
+    stated, computed, at = (_number(value) or "" for value in (finding.stated, finding.found, finding.at))
+    match finding.kind:
         case "form" | "variant" | "unstated":
-            yield f"{one.text}."
+            yield f"{finding.text}."
         case "tier":
             yield sentence(
                 "Tier {stated} is stated, which is a guide and not a rule; tier {found} is complete, and "
                 "these fields are empty: {text}.",
                 stated=stated,
-                found=found,
-                text=one.text,
+                found=computed,
+                text=finding.text,
             )
         case "parts":
-            parts = joined_words([text for text, _ in one.parts], " and ")
+            parts = joined_words([text for text, _ in finding.parts], " and ")
             yield sentence("Rho is stated as {stated}, and its parts as {parts}.", stated=stated, parts=parts)
-            yield sentence("They add up to {found}.", found=found)
-            yield from _difference(one)
+            yield sentence("They add up to {found}.", found=computed)
+            yield from _difference(finding)
         case "releases":
             parts = joined_words(
-                [sentence("{name} {rho}", name=name, rho=_number(part) or "") for name, part in one.parts],
+                [
+                    sentence("{name} {rho}", name=name, rho=_number(part) or "")
+                    for name, part in finding.parts
+                ],
                 ", ",
             )
             yield sentence("Rho is stated as {stated}.", stated=stated)
             yield sentence("By release it is {parts}.", parts=parts)
-            if len(one.parts) > 1:
-                yield sentence("They add up to {found}.", found=found)
-            yield from _difference(one)
+            if len(finding.parts) > 1:
+                yield sentence("They add up to {found}.", found=computed)
+            yield from _difference(finding)
         case "implied":
-            parts_of = {name: Quantity(value, Style.BRIEF) for name, value in one.parts}
+            parts_of = {name: Quantity(value, Style.BRIEF) for name, value in finding.parts}
             yield sentence(
                 "Epsilon is stated as {stated} at delta {at}. Rho alone implies {tight} (by Bun and "
                 "Steinke's conversion {found}).",
                 stated=stated,
-                at=Quantity(one.at, Style.GIVEN) if one.at is not None else at,
+                at=Quantity(finding.at, Style.GIVEN) if finding.at is not None else at,
                 tight=parts_of["tight"],
-                found=found,
+                found=computed,
             )
             if "mu" in parts_of:
                 yield sentence(
@@ -155,21 +160,21 @@ def _words(one: EntryFinding) -> Iterator[str | Sentence]:
                     mu=parts_of["mu"],
                     gaussian=parts_of["gaussian"],
                 )
-            if not one.agrees:
+            if not finding.agrees:
                 yield "So rho does not prove it; name the release, and it is computed exactly."
         case "exact":
             yield sentence(
                 "Epsilon is stated as {stated} at delta {at}; it is {found} ({kind}).",
                 stated=stated,
-                at=Quantity(one.at, Style.GIVEN) if one.at is not None else at,
-                found=found,
-                kind=one.text,
+                at=Quantity(finding.at, Style.GIVEN) if finding.at is not None else at,
+                found=computed,
+                kind=finding.text,
             )
 
 
-def _difference(one: EntryFinding) -> Iterator[Sentence]:
-    if not one.agrees and one.stated is not None and one.found is not None:
-        more = one.stated - one.found
+def _difference(finding: EntryFinding) -> Iterator[Sentence]:
+    if not finding.agrees and finding.stated is not None and finding.found is not None:
+        more = finding.stated - finding.found
         yield sentence(
             "The entry states {off} {side} than that.",
             off=Quantity(abs(more), Style.BRIEF),

@@ -46,12 +46,12 @@ def write_entry(
         raise InputError("--schema needs --check FILE: it says what form an entry must have")
     if not releases and check is None:
         raise InputError("registry needs a preset's name or a TOML file; `discreet presets` lists all names")
-    found = [console.read_release(one) for one in releases]
+    read = [console.read_release(release) for release in releases]
 
     from discreet.interop.answer import entry_review_answer, registry_answer, template_answer
 
     if template:
-        screen.tell(template_answer(registry.facts_template(found)))
+        screen.tell(template_answer(registry.facts_template(read)))
         return
     workers = console.jobs_or_cpus(given.get("jobs"))
     if check is not None:
@@ -59,7 +59,7 @@ def write_entry(
         form = registry.read_schema(schema) if schema is not None else None
         with screen.progress("Comparing paths") as progress:
             review = registry.review_entry(
-                entry, releases=found, schema=form, where=str(check), jobs=workers, progress=progress
+                entry, releases=read, schema=form, where=str(check), jobs=workers, progress=progress
             )
         screen.tell(entry_review_answer(review))
         if not review.adds_up:
@@ -73,7 +73,7 @@ def write_entry(
         kept = read_ledger(ledger_in(given["ledger"]))
     with screen.progress("Comparing paths") as progress:
         made = registry.registry_entry(
-            found,
+            read,
             facts=stated,
             ledger=kept,
             delta=console.read_deltas(given.get("delta") or registry.DELTAS),

@@ -81,93 +81,93 @@ def from_dp_event(event: object) -> PrivacyLoss | GaussianDP | TightZCDP:
         raise DiscreetError(_MISSING) from None
     if not isinstance(event, dp_event.DpEvent):
         raise InputError(f"event is a {type(event).__name__}; it must be a DpEvent of dp-accounting")
-    found = _Found([])
-    problems = list(_collected(dp_event, event, "event", 1, found))
+    collected = _Found([])
+    problems = list(_collected(dp_event, event, "event", 1, collected))
     if problems:
         raise InputError("; ".join(problems))
-    if found.rho is not None:
-        others = zcdp_rho(found.noises) if found.noises else Fraction(0)
-        return TightZCDP.from_rho(found.rho + found.gaussian + others)
-    if found.gaussian and not found.noises:
-        return GaussianDP.from_rho(found.gaussian)
+    if collected.rho is not None:
+        others = zcdp_rho(collected.noises) if collected.noises else Fraction(0)
+        return TightZCDP.from_rho(collected.rho + collected.gaussian + others)
+    if collected.gaussian and not collected.noises:
+        return GaussianDP.from_rho(collected.gaussian)
     # normal losses add up to one: that of a single number whose noise has this variance
-    normal = [ContinuousGaussian(1 / (2 * found.gaussian))] if found.gaussian else []
-    return compose([*found.noises, *normal])
+    normal = [ContinuousGaussian(1 / (2 * collected.gaussian))] if collected.gaussian else []
+    return compose([*collected.noises, *normal])
 
 
-def _collected(dp_event: Any, event: Any, place: str, times: int, found: _Found) -> Iterator[str]:
+def _collected(dp_event: Any, event: Any, where: str, times: int, collected: _Found) -> Iterator[str]:
     """Add what an event holds, `times` times over, to what was found; yield what is wrong with it."""
     match event:
         case dp_event.NoOpDpEvent():
             pass
         case dp_event.ComposedDpEvent():
-            for number, one in enumerate(event.events):
-                yield from _collected(dp_event, one, f"{place}.events[{number}]", times, found)
+            for number, inner in enumerate(event.events):
+                yield from _collected(dp_event, inner, f"{where}.events[{number}]", times, collected)
         case dp_event.SelfComposedDpEvent():
             if event.count < 0:
-                yield f"{place}.count is {event.count}; it must be zero or more"
+                yield f"{where}.count is {event.count}; it must be zero or more"
             elif event.count:
-                yield from _collected(dp_event, event.event, f"{place}.event", times * event.count, found)
+                yield from _collected(dp_event, event.event, f"{where}.event", times * event.count, collected)
         case dp_event.DiscreteLaplaceDpEvent():
             rate = _decimal(event.noise_parameter)
             if rate is None or not event.sensitivity > 0:
                 yield (
-                    f"{place} has noise_parameter {event.noise_parameter} and sensitivity "
+                    f"{where} has noise_parameter {event.noise_parameter} and sensitivity "
                     f"{event.sensitivity}; both must be above zero"
                 )
             elif event.sensitivity != int(event.sensitivity):
-                yield f"{place}.sensitivity is {event.sensitivity}; {_WHOLE}"
+                yield f"{where}.sensitivity is {event.sensitivity}; {_WHOLE}"
             else:
                 sensitivity = int(event.sensitivity)
-                found.noises.append(DiscreteLaplace(1 / rate, sensitivity=sensitivity, times=times))
+                collected.noises.append(DiscreteLaplace(1 / rate, sensitivity=sensitivity, times=times))
         case dp_event.RandomizedResponseDpEvent():
             chance, answers = _decimal(event.noise_parameter), event.num_buckets
             if chance is None or chance > 1 or not 2 <= answers <= MOST_OUTCOMES or answers != int(answers):
                 yield (
-                    f"{place} has noise_parameter {event.noise_parameter} and {answers} num_buckets; it must "
+                    f"{where} has noise_parameter {event.noise_parameter} and {answers} num_buckets; it must "
                     f"be above 0 and at most 1, with 2 to {MOST_OUTCOMES} whole buckets"
                 )
             elif chance < 1:  # (with 1 the answer tells nothing)
-                found.noises.append(_randomised_response(chance, int(answers)).repeated(times))
+                collected.noises.append(_randomised_response(chance, int(answers)).repeated(times))
         case dp_event.LaplaceDpEvent():
             scale = _decimal(event.noise_multiplier)
             if scale is None:
-                yield f"{place}.noise_multiplier is {event.noise_multiplier}; it must be above zero"
+                yield f"{where}.noise_multiplier is {event.noise_multiplier}; it must be above zero"
             else:
-                found.noises.append(ContinuousLaplace(scale, times=times))
+                collected.noises.append(ContinuousLaplace(scale, times=times))
         case dp_event.GaussianDpEvent():
             sigma = _decimal(event.noise_multiplier)
             if sigma is None:
-                yield f"{place}.noise_multiplier is {event.noise_multiplier}; it must be above zero"
+                yield f"{where}.noise_multiplier is {event.noise_multiplier}; it must be above zero"
             else:
-                found.gaussian += times / (2 * sigma * sigma)
+                collected.gaussian += times / (2 * sigma * sigma)
         case dp_event.ZCDpEvent() if not event.xi:
             rho = _decimal(event.rho)
             if rho is None:
-                yield f"{place}.rho is {event.rho}; it must be above zero"
+                yield f"{where}.rho is {event.rho}; it must be above zero"
             else:
-                found.rho = (found.rho or Fraction(0)) + times * rho
+                collected.rho = (collected.rho or Fraction(0)) + times * rho
         case _ if (
             type(event).__name__ == "DiscreteGaussianDpEvent"
         ):  # older versions of the package have none
             sigma, sensitivity = _decimal(event.sigma), event.sensitivity
             if sigma is None or not 0 < sensitivity < float("inf"):
                 yield (
-                    f"{place} has sigma {event.sigma} and sensitivity {sensitivity}; both must be above zero"
+                    f"{where} has sigma {event.sigma} and sensitivity {sensitivity}; both must be above zero"
                 )
             elif event.dimension != 1:
                 yield (
-                    f"{place}.dimension is {event.dimension}; a vector's exact loss depends on how its "
+                    f"{where}.dimension is {event.dimension}; a vector's exact loss depends on how its "
                     "numbers share the change, so give an event for each number, or for a bound "
                     "ZCDpEvent(sensitivity^2 / (2 sigma^2))"
                 )
             elif sensitivity != int(sensitivity):
-                yield f"{place}.sensitivity is {sensitivity}; {_WHOLE}"
+                yield f"{where}.sensitivity is {sensitivity}; {_WHOLE}"
             else:
                 noise = DiscreteGaussian(sigma * sigma, sensitivity=int(sensitivity), times=times)
-                found.noises.append(noise)
+                collected.noises.append(noise)
         case _:
-            yield f"{place} is a {type(event).__name__}, which is not accounted for here{_instead(event)}"
+            yield f"{where} is a {type(event).__name__}, which is not accounted for here{_instead(event)}"
 
 
 def _randomised_response(chance: Fraction, answers: int) -> TableNoise:
@@ -268,8 +268,8 @@ def _tails(loss: PrivacyLoss, kind: Kind, edges: list[Fraction]) -> Tail:
         return loss.law.tails(kind, edges)
     values = [(edge - offset) // step for edge in edges]
     tails = loss.law.tails(kind, [offset + step * value + step / 2 for value in dict.fromkeys(values)])
-    place = np.array(values) - values[0]
-    return Tail(tails.log[place], tails.error[place])
+    index = np.array(values) - values[0]
+    return Tail(tails.log[index], tails.error[index])
 
 
 def _ends(loss: PrivacyLoss, tail: Fraction) -> tuple[Fraction, Fraction]:

@@ -77,11 +77,11 @@ def measurement_noise(measurement: Any, *, law: Law, d_in: int = 1) -> Noise:
         problems.append(f"its loss is {measure}; with {law} noise it is {_MEASURES[law]}")
     if problems:
         raise InputError(f"the measurement is not {law} noise on integers: {'; '.join(problems)}")
-    one = _decimal(_spent(measurement, 1))
+    spent_on_one = _decimal(_spent(measurement, 1))
     noise = (
-        DiscreteLaplace(1 / one, sensitivity=changed)
+        DiscreteLaplace(1 / spent_on_one, sensitivity=changed)
         if law == "laplace"
-        else DiscreteGaussian(1 / (2 * one), sensitivity=changed)
+        else DiscreteGaussian(1 / (2 * spent_on_one), sensitivity=changed)
     )
     if problem := _drawn_problem(measurement, domain, noise):
         raise InputError(f"the measurement is not {law} noise on integers: {problem}; {_INSTEAD}")
@@ -109,7 +109,7 @@ def _drawn_problem(measurement: Any, domain: str, noise: Noise) -> str:
         drawn = shown_now if isinstance(data, list) else [shown_now]
         if not isinstance(drawn, list) or (isinstance(data, list) and len(drawn) != len(data)):
             return "it does not show one number for each of its input"
-        if not all(type(one) is int for one in drawn):
+        if not all(type(value) is int for value in drawn):
             return f"it shows {type(drawn[0]).__name__}, not one whole number for each of its input"
         squares.append(float(drawn[0]) ** 2)
     mean, variance = sum(squares) / _DRAWS, noise.true_variance()

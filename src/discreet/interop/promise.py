@@ -32,7 +32,7 @@ class Promise:
         if (epsilon is None) == (rho is None):
             raise InputError("a promise has an epsilon, perhaps with a delta, or a rho")
         given = {"epsilon": epsilon, "delta": delta, "rho": rho}
-        exact = {key: None if one is None else fraction(one, name=key) for key, one in given.items()}
+        exact = {key: None if value is None else fraction(value, name=key) for key, value in given.items()}
         for name, value in exact.items():
             if value is not None and value < 0:
                 raise InputError(f"{name} is {shown(given[name])}; it must be zero or more")
@@ -70,5 +70,5 @@ class Promise:
 
     def __str__(self) -> str:
         named = (("epsilon", self.epsilon), ("delta", self.delta or None), ("rho", self.rho))
-        values = [f"{name} {brief(one).replace('e-0', 'e-')}" for name, one in named if one is not None]
+        values = [f"{name} {brief(value).replace('e-0', 'e-')}" for name, value in named if value is not None]
         return ", ".join([self.variant, *values])

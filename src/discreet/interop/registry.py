@@ -25,7 +25,6 @@ from discreet.comparisons.gaussian_dp import GaussianDP
 from discreet.comparisons.zcdp import ZCDP, TightZCDP
 from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.faces import Displayed
-from discreet.interop.json_schema import problems as schema_problems
 from discreet.interop.registry_fields import (
     LARGEST,
     PARAMETERS,
@@ -41,6 +40,7 @@ from discreet.ledger.spending import spent_epsilon
 from discreet.noise import Noise
 from discreet.numbers import bound, brief, exact_text, fraction, shown
 from discreet.questions import Option
+from discreet.render.json_schema import problems as schema_problems
 
 DELTAS = ("1e-10", "1e-6")
 """Deltas at which an entry states epsilon, unless others are named; the first is that of the parameters."""
@@ -98,7 +98,7 @@ class EntryReview(Displayed):
     @property
     def adds_up(self) -> bool:
         """Whether nothing is wrong."""
-        return all(one.agrees for one in self.findings)
+        return all(finding.agrees for finding in self.findings)
 
 
 # -- making one --------------------------------------------------------------------------------------------
@@ -111,51 +111,57 @@ def read_facts(path: str | Path) -> dict[str, object]:
     """
     text, where = read_text_file(path, "file of facts")
     known, facts, problems = registry_fields(), {}, []
-    short = {place.removeprefix("deployment."): one for place, one in known.items()}
+    short = {path.removeprefix("deployment."): field for path, field in known.items()}
     for place, value in leaves(parse_toml(text, where)):
-        one = known.get(place) or short.get(place)
-        if one is None:
+        field = known.get(place) or short.get(place)
+        if field is None:
             problems.append(f"{place} is not a field of an entry{hint(place, short)}")
-        elif one.ours == "always":
+        elif field.ours == "always":
             problems.append(f"{place} is computed from the release; leave it out")
-        elif value != "" and (problem := one.problem(value)):
+        elif value != "" and (problem := field.problem(value)):
             problems.append(problem)
         elif value != "":  # an empty text is a question that nobody has answered yet
-            facts[one.place] = value.isoformat() if isinstance(value, date) else value
+            facts[field.place] = value.isoformat() if isinstance(value, date) else value
     if problems:
-        problems += [f"{_short_place(one)} is missing: {one.asks}" for one in _lacking(facts)]
+        problems += [f"{_short_place(field)} is missing: {field.asks}" for field in _lacking(facts)]
         raise InputError(f"{'; '.join(problems)} ({where})")
     return facts
 
 
 def _lacking(facts: Mapping[str, object]) -> list[RegistryField]:
     """Facts without which no entry is valid, and which no release has."""
-    return [one for one in needed_fields(facts) if not one.ours and one.place not in facts]
+    return [field for field in needed_fields(facts) if not field.ours and field.place not in facts]
 
 
-def _short_place(one: RegistryField) -> str:
+def _short_place(field: RegistryField) -> str:
     """Where a fact stands in a file of facts."""
-    return one.place.removeprefix("deployment.")
+    return field.place.removeprefix("deployment.")
 
 
 def facts_template(releases: Sequence[Release]) -> str:
     """Return a file of facts to fill in: every question that a release does not answer, with its choices."""
     lines = [
-        f"# Facts for the registry's entry of {', '.join(one.name for one in releases)}",
+        f"# Facts for the registry's entry of {', '.join(release.name for release in releases)}",
         "# What stays empty is left out of the entry.",
     ]
     section = ""
-    for one in registry_fields().values():
-        if one.ours in ("always", "default"):
+    for field in registry_fields().values():
+        if field.ours in ("always", "default"):
             continue
-        *parents, key = one.place.removeprefix("deployment.").split(".")
+        *parents, key = field.place.removeprefix("deployment.").split(".")
         if parents and parents[-1] != section:
             section = parents[-1]
             lines += ["", f"[{section}]"]
-        tier = "needed" if one.needed else f"tier {one.tier}" if one.tier and not one.optional else "optional"
-        more = " (follows what the release says)" if one.ours == "text" else ""
-        lines.append(f"# {tier}: {one.asks}{more}")
-        lines += [f"#   one of {', '.join(one.choices)}"] if one.choices else []
+        tier = (
+            "needed"
+            if field.needed
+            else f"tier {field.tier}"
+            if field.tier and not field.optional
+            else "optional"
+        )
+        more = " (follows what the release says)" if field.ours == "text" else ""
+        lines.append(f"# {tier}: {field.asks}{more}")
+        lines += [f"#   one of {', '.join(field.choices)}"] if field.choices else []
         lines.append(f'{key} = ""')
     return "\n".join(lines) + "\n"
 
@@ -181,14 +187,14 @@ def registry_entry(
     noise and which program drew the noise. With `certify`, each epsilon is proved, and its certificate named.
     """
     stated = dict(facts or {})
-    sources = " ".join(source for one in releases for source in one.sources)
+    sources = " ".join(source for release in releases for source in release.sources)
     if lacking := _lacking(stated | ({_SOURCES: sources} if sources else {})):
-        asked = "; ".join(f"{_short_place(one)}, {one.asks}" for one in lacking)
+        asked = "; ".join(f"{_short_place(field)}, {field.asks}" for field in lacking)
         raise InputError(
             f"an entry needs facts that no release has: {asked}; `discreet registry RELEASE --template` "
             "writes a file of them to fill in, and --facts reads it"
         )
-    deltas = list(dict.fromkeys(fraction(one, name="delta") for one in delta)) or [Fraction(DELTAS[0])]
+    deltas = list(dict.fromkeys(fraction(value, name="delta") for value in delta)) or [Fraction(DELTAS[0])]
     table = privacy_table(releases, delta=deltas, certify=certify, jobs=jobs, progress=progress)
     certificates = tuple(
         Certificate.from_account(table.account, releases, "epsilon", at, row.certified, worst=row.worst)
@@ -196,25 +202,25 @@ def registry_entry(
         if row.certified is not None
     )
     computed = _computed(releases, table, deltas, certificates) | ({_SOURCES: sources} if sources else {})
-    for place, text in (_of_ledger(ledger, table) if ledger else {}).items():
-        computed[place] = f"{computed[place]} {text}" if place in computed else text
+    for path, text in (_of_ledger(ledger, table) if ledger else {}).items():
+        computed[path] = f"{computed[path]} {text}" if path in computed else text
     found: dict[str, object] = {}
-    for place, one in registry_fields().items():
-        own, given = computed.get(place), stated.get(place)
-        if own is not None and given is not None and one.ours == "text":
-            found[place] = f"{own} {given}"
+    for path, field in registry_fields().items():
+        own, given = computed.get(path), stated.get(path)
+        if own is not None and given is not None and field.ours == "text":
+            found[path] = f"{own} {given}"
         elif given is not None or own is not None:
-            found[place] = own if given is None else given
+            found[path] = own if given is None else given
     tier, missing = reached_tier(found)
     found["tier"] = tier
     entry: dict[str, Any] = {}
-    for place in registry_fields():
-        if place in found:
-            *parents, key = place.split(".")
+    for path in registry_fields():
+        if path in found:
+            *parents, key = path.split(".")
             inner = entry
             for parent in parents:
                 inner = inner.setdefault(parent, {})
-            inner[key] = found[place]
+            inner[key] = found[path]
     if problems := form_problems(entry):
         raise InputError("; ".join(problems))
     return RegistryEntry(entry, table, tier, tuple(missing), certificates)
@@ -230,7 +236,9 @@ def _computed(
     account, first = table.account, releases[0]
     events = [row.event for release in releases for row in release.variance_table()]
     is_pure = all(event.largest is not None for event in events)
-    pure = sum((spent_epsilon(one, account.neighbours) or Fraction(0) for one in releases), Fraction(0))
+    pure = sum(
+        (spent_epsilon(release, account.neighbours) or Fraction(0) for release in releases), Fraction(0)
+    )
     kind = account.claim.kind.label
     parts = [f"Rho ({kind}) is {_with_decimal(account.rho)}."]
     if is_pure:
@@ -243,8 +251,9 @@ def _computed(
     parts.append(f"Epsilon ({kind}), rounded up, is {'; '.join(said)}.")
     parts += account.claim.reasons
     parts += [
-        f"Proved: {one.says} Certificate {one.document()['digest']}, which discreet verify checks."
-        for one in certificates
+        f"Proved: {certificate.says} Certificate {certificate.document()['digest']}, which discreet verify "
+        "checks."
+        for certificate in certificates
     ]
     parameters: dict[str, object]
     if is_pure:
@@ -253,15 +262,15 @@ def _computed(
         row = table.by_delta[0]
         parameters = {"epsilon": float(_up(row.epsilon, row.accuracy)), "delta": float(deltas[0])}
         parameters["rho"] = float(bound(account.rho, digits=DIGITS))
-    levels = sum(len(one.levels) for one in releases)
-    queries = sum(len(level.queries) for one in releases for level in one.levels)
-    slug = re.sub(r"[^a-z0-9]+", "-", "-".join(one.name for one in releases).lower()).strip("-")
+    levels = sum(len(release.levels) for release in releases)
+    queries = sum(len(level.queries) for release in releases for level in release.levels)
+    slug = re.sub(r"[^a-z0-9]+", "-", "-".join(release.name for release in releases).lower()).strip("-")
     which = "pairs of paths" if account.neighbours == "bounded" else "paths"
     whom = f"{'an' if first.unit[0] in 'aeiou' else 'a'} {first.unit}"
     return {
         "url_slug": slug or "entry",
         "status": "Draft",
-        "deployment.basic.name": "; ".join(one.title or one.name for one in releases),
+        "deployment.basic.name": "; ".join(release.title or release.name for release in releases),
         "deployment.basic.data_product_type": "Summary statistics",
         "deployment.dp_variant.variant_name": "Pure DP" if is_pure else "Zero-concentrated DP",
         "deployment.privacy_loss.privacy_unit": f"One record of {whom}",
@@ -444,38 +453,40 @@ def review_entry(
     A number that was rounded agrees with what it may have been rounded from. The form is that of the
     registry's schema in 2025, or of the `schema` that is given.
     """
-    found = dict(leaves(entry))
+    values = dict(leaves(entry))
     form = form_problems(entry) if schema is None else schema_problems(_as_texts(entry), schema, place=where)
     findings = [EntryFinding("form", False, text) for text in form]
-    numbers = {name: _number(found.get(f"{PARAMETERS}{name}")) for name in ("epsilon", "delta", "rho")}
+    numbers = {name: _number(values.get(f"{PARAMETERS}{name}")) for name in ("epsilon", "delta", "rho")}
     epsilon, delta, rho = numbers["epsilon"], numbers["delta"], numbers["rho"]
     for name, number in numbers.items():
         if number is not None and number[0] < 0:
             findings.append(EntryFinding("form", False, f"{PARAMETERS}{name} is below zero"))
-    findings += _variant(str(found.get("deployment.dp_variant.variant_name", "")), found, numbers)
-    tier, missing = reached_tier(found)
-    stated = found.get("tier")
+    findings += _variant(str(values.get("deployment.dp_variant.variant_name", "")), values, numbers)
+    tier, missing = reached_tier(values)
+    stated = values.get("tier")
     if isinstance(stated, int) and stated > tier:
         findings.append(
             EntryFinding(
                 "tier",
                 True,
-                ", ".join(one.place for one in missing),
+                ", ".join(field.place for field in missing),
                 Fraction(stated),
                 Fraction(tier),
                 is_note=True,
             )
         )
     if rho is not None:
-        texts = [str(v) for place, v in found.items() if isinstance(v, str) and "privacy_loss" in place]
-        parts = [one for text in texts for one in rho_parts(text) if Fraction(one) != rho[0]]
+        texts = [str(v) for path, v in values.items() if isinstance(v, str) and "privacy_loss" in path]
+        parts = [number for text in texts for number in rho_parts(text) if Fraction(number) != rho[0]]
         # a number that is named twice may be one part or two
         either = [_sum_agrees(some, rho) for some in (parts, list(dict.fromkeys(parts)))]
         if len(set(parts)) > 1:
-            named = tuple((one, Fraction(one)) for one in dict.fromkeys(parts))
+            named = tuple((part, Fraction(part)) for part in dict.fromkeys(parts))
             total = sum((value for _, value in named), Fraction(0))
             findings.append(EntryFinding("parts", any(either), "", rho[0], total, None, named))
-    spent = [(one.name, account_rho) for one in releases if (account_rho := _rho_of(one)) is not None]
+    spent = [
+        (release.name, account_rho) for release in releases if (account_rho := _rho_of(release)) is not None
+    ]
     if rho is not None and spent:
         total = sum((value for _, value in spent), Fraction(0))
         findings.append(
@@ -488,8 +499,8 @@ def review_entry(
             most, is_enough = epsilon[0] + epsilon[1], epsilon[0] + epsilon[1] >= tight
             parts_of = {"tight": tight}
             # a statement of Gaussian DP beside rho proves less epsilon than rho alone does
-            for mu, room in [] if is_enough else _gaussian_mus(found):
-                least, said = (_gaussian_epsilon(one, delta[0]) for one in (mu - room, mu))
+            for mu, room in [] if is_enough else _gaussian_mus(values):
+                least, said = (_gaussian_epsilon(value, delta[0]) for value in (mu - room, mu))
                 if least <= most:
                     parts_of |= {"mu": mu, "gaussian": said}
             findings.append(
@@ -517,7 +528,7 @@ def review_entry(
                     delta[0],
                 )
             )
-    name = str(found.get("deployment.basic.name", where))
+    name = str(values.get("deployment.basic.name", where))
     return EntryReview(where, name, tuple(findings))
 
 
@@ -535,17 +546,17 @@ def _as_texts(value: object) -> object:
     return value.isoformat() if isinstance(value, date) else value
 
 
-def _gaussian_mus(found: Mapping[str, object]) -> list[Stated]:
+def _gaussian_mus(values: Mapping[str, object]) -> list[Stated]:
     """The numbers that the texts about the privacy loss state as mu of Gaussian DP."""
-    texts = [str(v) for place, v in found.items() if isinstance(v, str) and "privacy_loss" in place]
-    numbers = [_number(one) for text in texts for one in _GAUSSIAN.findall(text)]
-    return [one for one in numbers if one is not None and one[0] > one[1]]
+    texts = [str(v) for path, v in values.items() if isinstance(v, str) and "privacy_loss" in path]
+    numbers = [_number(number) for text in texts for number in _GAUSSIAN.findall(text)]
+    return [number for number in numbers if number is not None and number[0] > number[1]]
 
 
 def _sum_agrees(parts: Sequence[str], rho: Stated) -> bool:
     """Whether decimals add up to a number, as far as their last digits can tell."""
-    room = rho[1] + sum((_rounding(one) for one in parts), Fraction(0))
-    return abs(sum((Fraction(one) for one in parts), Fraction(0)) - rho[0]) <= room
+    room = rho[1] + sum((_rounding(part) for part in parts), Fraction(0))
+    return abs(sum((Fraction(part) for part in parts), Fraction(0)) - rho[0]) <= room
 
 
 def rho_parts(text: str) -> list[str]:
@@ -556,15 +567,15 @@ def rho_parts(text: str) -> list[str]:
     >>> rho_parts("Persons: rho = 4.96, epsilon = 26.34; units: rho = 7.70, epsilon = 34.33.")
     ['4.96', '7.70']
     """
-    found: list[str] = []
+    parts: list[str] = []
     for part in re.split(r"(?<=[.;])\s+", text):
         if _RHO.search(part):
-            found += _LABELLED.findall(part) if _EPSILON.search(part) else _NUMBER.findall(part)
-    return found
+            parts += _LABELLED.findall(part) if _EPSILON.search(part) else _NUMBER.findall(part)
+    return parts
 
 
 def _variant(
-    name: str, found: Mapping[str, object], numbers: Mapping[str, Stated | None]
+    name: str, values: Mapping[str, object], numbers: Mapping[str, Stated | None]
 ) -> Iterator[EntryFinding]:
     """Say whether the parameters are those of the variant; the schema allows any to be left out."""
     wants = {
@@ -572,13 +583,13 @@ def _variant(
         "Approximate DP": ("epsilon", "delta"),
         "Zero-concentrated DP": ("rho",),
     }
-    for one in wants.get(name, ()):
-        value = found.get(f"{PARAMETERS}{one}")
+    for parameter in wants.get(name, ()):
+        value = values.get(f"{PARAMETERS}{parameter}")
         if value in (None, ""):
-            said = f"{name} has {one}, and none is stated, as the schema allows: nothing is compared"
+            said = f"{name} has {parameter}, and none is stated, as the schema allows: nothing is compared"
             yield EntryFinding("unstated", True, said, is_note=True)
-        elif numbers[one] is None and isinstance(value, str):
-            said = f"{one} is stated in words, {shown(value)}, which is not compared"
+        elif numbers[parameter] is None and isinstance(value, str):
+            said = f"{parameter} is stated in words, {shown(value)}, which is not compared"
             yield EntryFinding("unstated", True, said, is_note=True)
     delta = numbers["delta"]
     if name == "Pure DP" and delta is not None and delta[0] > 0:

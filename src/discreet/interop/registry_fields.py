@@ -11,8 +11,8 @@ from importlib.resources import files
 from typing import Literal
 
 from discreet.budget.toml import hint
-from discreet.interop.json_schema import is_day
 from discreet.numbers import shown
+from discreet.render.json_schema import is_day
 
 TIERS = (1, 2, 3)
 
@@ -65,8 +65,8 @@ class RegistryField:
             if self._fits(value):
                 return ""
             wanted = _WANTED[self.kind]
-        found = f"a {type(value).__name__}" if isinstance(value, list | Mapping) else shown(value)
-        return f"{self.place} is {found}; it must be {wanted}"
+        said = f"a {type(value).__name__}" if isinstance(value, list | Mapping) else shown(value)
+        return f"{self.place} is {said}; it must be {wanted}"
 
     def _fits(self, value: object) -> bool:
         match self.kind:
@@ -74,7 +74,7 @@ class RegistryField:
                 return isinstance(value, str) and bool(value.strip())
             case "texts":
                 many = isinstance(value, list) and len(value) > 0
-                return many and all(isinstance(one, str) and one.strip() for one in _listed(value))
+                return many and all(isinstance(item, str) and item.strip() for item in _listed(value))
             case "date":
                 return type(value) is date or (isinstance(value, str) and is_day(value))
             case "number or text" if isinstance(value, str):
@@ -96,18 +96,18 @@ def registry_fields() -> Mapping[str, RegistryField]:
     'the name of the data product'
     """
     text = files("discreet.interop").joinpath("registry.toml").read_text(encoding="utf-8")
-    fields = [RegistryField(**one) for one in tomllib.loads(text)["fields"]]
-    return {one.place: one for one in fields}
+    fields = [RegistryField(**stated) for stated in tomllib.loads(text)["fields"]]
+    return {field.place: field for field in fields}
 
 
-def leaves(entry: Mapping[str, object], place: str = "") -> Iterator[tuple[str, object]]:
+def leaves(entry: Mapping[str, object], path: str = "") -> Iterator[tuple[str, object]]:
     """Yield the places and values of an entry.
 
     >>> dict(leaves({"tier": 1, "deployment": {"basic": {"name": "a"}}}))
     {'tier': 1, 'deployment.basic.name': 'a'}
     """
     for key, value in entry.items():
-        inner = f"{place}.{key}" if place else str(key)
+        inner = f"{path}.{key}" if path else str(key)
         if isinstance(value, Mapping) and inner.count(".") < DEEPEST:
             yield from leaves(value, inner)
         else:
@@ -116,45 +116,47 @@ def leaves(entry: Mapping[str, object], place: str = "") -> Iterator[tuple[str, 
 
 def form_problems(entry: Mapping[str, object]) -> list[str]:
     """Return all that is wrong with the form of an entry, whatever its numbers say."""
-    known, found = registry_fields(), dict(leaves(entry))
+    known, values = registry_fields(), dict(leaves(entry))
     problems = []
-    for place, value in found.items():
-        if place not in known:
-            problems.append(f"{place} is not a field of an entry{hint(place, known)}")
-        elif text := known[place].problem(value):
+    for path, value in values.items():
+        if path not in known:
+            problems.append(f"{path} is not a field of an entry{hint(path, known)}")
+        elif text := known[path].problem(value):
             problems.append(text)
-    if found.get("tier") not in TIERS and "tier" in found:
-        problems.append(f"tier is {shown(found['tier'])}; it must be 1, 2 or 3")
+    if values.get("tier") not in TIERS and "tier" in values:
+        problems.append(f"tier is {shown(values['tier'])}; it must be 1, 2 or 3")
     problems += [
-        f"{one.place} is missing: {one.asks}" for one in needed_fields(found) if one.place not in found
+        f"{field.place} is missing: {field.asks}"
+        for field in needed_fields(values)
+        if field.place not in values
     ]
     return problems
 
 
-def needed_fields(found: Mapping[str, object]) -> Iterator[RegistryField]:
+def needed_fields(values: Mapping[str, object]) -> Iterator[RegistryField]:
     """Yield the fields without which an entry with these is not valid."""
-    for one in registry_fields().values():
-        section = one.place.rpartition(".")[0]
+    for field in registry_fields().values():
+        section = field.place.rpartition(".")[0]
         always = not section.endswith("administrative")
-        if one.needed and (always or any(place.startswith(section) for place in found)):
-            yield one
+        if field.needed and (always or any(path.startswith(section) for path in values)):
+            yield field
 
 
-def reached_tier(found: Mapping[str, object]) -> tuple[int, list[RegistryField]]:
+def reached_tier(values: Mapping[str, object]) -> tuple[int, list[RegistryField]]:
     """Return the tier whose fields are all there, and those that the next tier asks for besides.
 
     An empty text says nothing, so its field is not there.
     """
-    found = {place: value for place, value in found.items() if value not in ("", None)}
+    values = {path: value for path, value in values.items() if value not in ("", None)}
     for tier in TIERS:
         missing = [
-            one
-            for one in registry_fields().values()
-            if one.tier == tier and not one.optional and one.place not in found
+            field
+            for field in registry_fields().values()
+            if field.tier == tier and not field.optional and field.place not in values
         ]
         # one of the parameters is enough: which, the variant says
-        parameters = [one for one in registry_fields().values() if one.place.startswith(PARAMETERS)]
-        if tier == 2 and not any(one.place in found for one in parameters):
+        parameters = [field for field in registry_fields().values() if field.place.startswith(PARAMETERS)]
+        if tier == 2 and not any(field.place in values for field in parameters):
             missing += parameters
         if missing:
             return max(tier - 1, 1), missing

@@ -38,7 +38,7 @@ def _lines(entry: Mapping[str, object], indent: str) -> Iterator[str]:
             yield from (f"{indent}  {line}" for line in folded)
         elif isinstance(value, Sequence) and not isinstance(value, str):
             yield f"{indent}{key}:"
-            yield from (f"{indent}  - {_scalar(one)}" for one in value)
+            yield from (f"{indent}  - {_scalar(item)}" for item in value)
         else:
             yield f"{indent}{key}: {_scalar(value)}"
 

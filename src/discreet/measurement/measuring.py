@@ -125,6 +125,14 @@ def measure(asked: Measuring) -> Measured:
     published), is the release's mechanism on the counts, with the noise of `discreet.noise`, and functions of
     its outcome. So it costs what `account(release, people=at_most)` says. Output and ledger entry appear
     together, or neither does.
+
+    >>> import tempfile
+    >>> from discreet.measurement import write_example
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     release, units, records = write_example(folder)
+    ...     noisy = measure(release, None, f"{folder}/noisy", records=records, units=units, rehearsal=1)
+    ...     noisy.units, len(noisy.to_frame()) == noisy.cells
+    (25, True)
     """
     release, post = release_of(asked.release), asked.post
     _check_question(asked)

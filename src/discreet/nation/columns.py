@@ -72,11 +72,11 @@ def household_types() -> tuple[tuple[int, int, int, int], ...]:
     >>> len(household_types())
     183
     """
-    found = []
+    types = []
     for couple, generations, own in product(range(5), range(2), range(4)):
         least = 1 + (couple < 4) + (0, 1, 1, 2)[own] + (0, 2 if own == 0 else 1)[generations]
-        found += [(couple, generations, own, size) for size in range(least, LARGEST + 1)]
-    return tuple(found)
+        types += [(couple, generations, own, size) for size in range(least, LARGEST + 1)]
+    return tuple(types)
 
 
 def household_attributes() -> Attributes:
@@ -87,14 +87,15 @@ def household_attributes() -> Attributes:
     """
     types = household_types()
     names = {
-        one: f"{COUPLES[one[0]]}, {GENERATIONS[one[1]]}, {OWN[one[2]]}, {one[3]}{'+' * (one[3] == LARGEST)}"
-        for one in types
+        (couple, generations, own, size): f"{COUPLES[couple]}, {GENERATIONS[generations]}, {OWN[own]}, {size}"
+        + "+" * (size == LARGEST)
+        for couple, generations, own, size in types
     }
 
     def of_types(label: Callable[[tuple[int, int, int, int]], str]) -> Recode:
         groups: dict[str, list[str]] = {}
-        for one in types:
-            groups.setdefault(label(one), []).append(names[one])
+        for kind in types:
+            groups.setdefault(label(kind), []).append(names[kind])
         return Recode("hhtype", groups)
 
     ends = [*(str(age - 1) for age in AGES[1:]), "over"]
@@ -112,10 +113,12 @@ def household_attributes() -> Attributes:
         "hhtenshort_2lev": Recode(
             "hhtenshort_3lev", {"owned": ("mortgage", "owned"), "not owned": ("rented",)}
         ),
-        "multig": of_types(lambda one: GENERATIONS[one[1]]),
-        "coupled_hh_type": of_types(lambda one: COUPLES[one[0]]),
-        "partner_type_detailed_own_child_status": of_types(lambda one: f"{partners[one[0]]}, {OWN[one[2]]}"),
-        "DetailedCoupleTypeMultGenDetOwnChildSize": of_types(lambda one: names[one]),
+        "multig": of_types(lambda kind: GENERATIONS[kind[1]]),
+        "coupled_hh_type": of_types(lambda kind: COUPLES[kind[0]]),
+        "partner_type_detailed_own_child_status": of_types(
+            lambda kind: f"{partners[kind[0]]}, {OWN[kind[2]]}"
+        ),
+        "DetailedCoupleTypeMultGenDetOwnChildSize": of_types(lambda kind: names[kind]),
     }
     return Attributes(values, recodes)
 
@@ -129,7 +132,7 @@ def address_attributes() -> Attributes:
     tenures = ("mortgage", "owned", "rented", "no rent")
     vacancies = ("for rent", "rented", "for sale", "sold", "seasonal", "migrant workers", "other")
     kinds = _persons().values_of("relgq")[18:]
-    return Attributes({"tenvacgq": [*tenures, *(f"vacant, {one}" for one in vacancies), *kinds]})
+    return Attributes({"tenvacgq": [*tenures, *(f"vacant, {vacancy}" for vacancy in vacancies), *kinds]})
 
 
 class _Values:
@@ -167,7 +170,7 @@ class Files:
         self._geocode = _joined(*self._texts[:4])
         self._race = np.array([int(race) for race in census_race()])
         self._households = household_attributes()
-        self._type = {one: at for at, one in enumerate(household_types())}
+        self._type = {kind: at for at, kind in enumerate(household_types())}
 
     def columns(self, people: Residents, addresses: Addresses) -> dict[str, Columns]:
         """Return the columns of each file."""
@@ -250,7 +253,7 @@ class Files:
 
     def _phsafe_geo(self, addresses: Addresses) -> Columns:
         block = addresses.block
-        state, county, tract, number, place, area = self._blocks(block, self._texts)
+        state, county, tract, number, place_code, area = self._blocks(block, self._texts)
         states = self.country.tracts.state[self.country.tract[block]]
         division = np.array(
             [at for code in self.country.states for at, own in enumerate(DIVISIONS) if code in own.split()]
@@ -266,7 +269,7 @@ class Files:
             "TABBLKGRPCE": word_column(group, _numbers(9)),
             "REGIONCE": word_column(np.array(REGIONS)[division], _numbers(4)),
             "DIVISIONCE": word_column(division + 1, _numbers(9)),
-            "PLACEFP": place,
+            "PLACEFP": place_code,
             "AIANNHCE": area,
         }
 
@@ -329,7 +332,7 @@ class Files:
             "hhtype": np.fromiter((self._type[key] for key in keys), np.int64, homes.size),
         }
         values = dict(self._households.values)
-        written = {name: word_column(place, values[name]) for name, place in places.items()}
+        written = {name: word_column(index, values[name]) for name, index in places.items()}
         return {"unit": self._unit(addresses.block[homes]), **written}
 
 
@@ -387,29 +390,29 @@ SUBSETS_IN_A_GROUP = 8
 
 def area_tree(country: Country, *, dhc: bool = False) -> dict[str, Columns]:
     """Return the areas of each level with their parents: of PL 94-171, or of DHC."""
-    state, county, tract, number, place, _ = country.texts()
+    state, county, tract, number, place_code, _ = country.texts()
     counties, group = _joined(state, county), number.astype("U1")
     if dhc:
-        prim = _joined(counties, "P", place)
+        prim = _joined(counties, "P", place_code)
         subset = _joined(prim, "T", tract)
         lower = [prim, _subset_groups(prim, subset), subset, _joined(subset, "B", group)]
     else:
         lower = [_joined(counties, tract), _joined(counties, tract, group)]
     chain = [np.full(state.size, "US"), state, counties, *lower, _joined(counties, tract, number)]
-    found, above = {}, np.full(state.size, "")
+    written, above = {}, np.full(state.size, "")
     for level, names in zip(DHC_LEVELS if dhc else REDISTRICTING_LEVELS, chain, strict=True):
         own, first = np.unique(names, return_index=True)
         columns = {"unit": own, "level": np.full(own.size, level), "parent": above[first]}
-        found[level] = {name: strings(column).dictionary_encode() for name, column in columns.items()}
+        written[level] = {name: strings(column).dictionary_encode() for name, column in columns.items()}
         above = names
-    return found
+    return written
 
 
 def _joined(*texts: Texts | str) -> Texts:
-    found = np.array("")
+    joined = np.array("")
     for text in texts:
-        found = np.char.add(found, text)
-    return found
+        joined = np.char.add(joined, text)
+    return joined
 
 
 def _subset_groups(prim: Texts, subset: Texts) -> Texts:

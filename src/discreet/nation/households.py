@@ -168,19 +168,19 @@ class Homes:
     def _members(self, block: Ints, head: Ints, quarters: Flags, source: np.random.Generator) -> Residents:
         population, many = self.population, block.size
         tract = population.country.tract[block]
-        place, size = np.arange(many) - head, np.bincount(head, minlength=many)[head]
+        order_within, size = np.arange(many) - head, np.bincount(head, minlength=many)[head]
         sex = source.integers(0, 2, many, dtype=np.uint8)
         kind = _kinds(size, head, source)
-        lone = (kind == FAMILY) & (place == 0)
+        lone = (kind == FAMILY) & (order_within == 0)
         sex[lone & (source.random(many) < 0.4)] = 1  # seven of ten lone parents are women
         oldest = self._householder_ages(tract, sex, size, source)[head]
-        role, same = _roles(kind, place, oldest, head, source)
+        role, same = _roles(kind, order_within, oldest, head, source)
         sex = np.where(same, sex[head], sex)
         sex = np.where((role == SPOUSE) | (role == PARTNER), 1 - sex[head], sex).astype(np.uint8)
         age = np.where(role == HOUSEHOLDER, oldest, _ages(role, oldest, source))
         kinds = np.where(quarters, self._quarters[block], 0)
         role = np.where(quarters, np.where(kinds < INSTITUTIONS, INSTITUTIONAL, NONINSTITUTIONAL), role)
-        least, most = (np.array([one[at] for one in QUARTERS])[kinds] for at in (1, 2))
+        least, most = (np.array([quarter[at] for quarter in QUARTERS])[kinds] for at in (1, 2))
         age = np.where(quarters, source.integers(least, most + 1), age)
         related = np.isin(role, (SPOUSE, SAME_SPOUSE, PARTNER, SAME_PARTNER)) | (
             (role >= CHILD) & (role <= OTHER_RELATIVE)
@@ -236,25 +236,25 @@ class Homes:
         in_quarters = occupied & (people.relationship[head] >= INSTITUTIONAL)
         quarters = np.where(in_quarters, self._quarters[block], -1)
         vacancy = table(np.array(VACANCIES, dtype=float))[source.integers(0, SLOTS, block.size)] + 1
-        found = _households(where, order.size, people, head)
+        placed = _households(where, order.size, people, head)
         household = occupied & (quarters < 0)
         rented = source.random(block.size) < self._rented[country.tract[block]] * np.where(
-            found["age"] < 35, 1.5, 0.8
+            placed["age"] < 35, 1.5, 0.8
         )
         lucky = source.random(block.size)
-        owned = np.where(lucky < 1.1 - found["age"] / 100, 1, 2)
+        owned = np.where(lucky < 1.1 - placed["age"] / 100, 1, 2)
         tenure = np.where(rented, np.where(lucky < 0.03, 4, 3), owned)
         if order.size > ADDRESSES:
             raise AssertionError("a portion has more addresses than numbers")
         of_households = {
-            name: np.where(household, found[name], 0)
+            name: np.where(household, placed[name], 0)
             for name in ("family", "type", "detailed_type", "couple", "own", "generations", "oldest")
         }
         addresses = Addresses(
             number=FIRST_ADDRESS + index * ADDRESSES + np.arange(order.size),
             block=block,
             head=head,
-            people=found["people"],
+            people=placed["people"],
             quarters=quarters,
             vacancy=np.where(occupied, 0, vacancy),
             tenure=np.where(household, tenure, 0),
@@ -272,7 +272,7 @@ def _kinds(size: Ints, head: Ints, source: np.random.Generator) -> Ints:
 
 
 def _roles(
-    kind: Ints, place: Ints, oldest: Ints, head: Ints, source: np.random.Generator
+    kind: Ints, order_within: Ints, oldest: Ints, head: Ints, source: np.random.Generator
 ) -> tuple[Ints, Flags]:
     """Draw the relationship of each member, and who is of the householder's sex as spouse or partner."""
     lucky = source.random(kind.size)
@@ -286,26 +286,26 @@ def _roles(
     role[(role == FOSTER) & (oldest < 21)] = OTHER
     role[(role == PARENT_IN_LAW) & ~couple] = OTHER_RELATIVE
     role[np.isin(role, (PARENT, PARENT_IN_LAW)) & (oldest > 90)] = SIBLING
-    role[(kind == FAMILY) & (place == 1) & (role >= HOUSEMATE)] = CHILD  # a family has a relative
+    role[(kind == FAMILY) & (order_within == 1) & (role >= HOUSEMATE)] = CHILD  # a family has a relative
     role[kind == NONFAMILY] = np.where(lucky < 0.7, HOUSEMATE, OTHER)[kind == NONFAMILY]
     for parent in (PARENT, PARENT_IN_LAW):
-        role[(role == parent) & (_so_far(role == parent, place, head) > 2)] = OTHER_RELATIVE
+        role[(role == parent) & (_so_far(role == parent, order_within, head) > 2)] = OTHER_RELATIVE
     same = (source.random(kind.size) < np.array([*SAME_SEX, 0, 0])[kind])[head]
-    second = couple & (place == 1)
+    second = couple & (order_within == 1)
     role[second] = np.where(same, SAME_SPOUSE, SPOUSE)[second] + (kind[second] == COHABITING)
-    role[place == 0] = HOUSEHOLDER
+    role[order_within == 0] = HOUSEHOLDER
     return role, same & second
 
 
-def _so_far(flag: Flags, place: Ints, head: Ints) -> Ints:
+def _so_far(flag: Flags, order_within: Ints, head: Ints) -> Ints:
     """Return how many of a household are flagged, up to each of its members; the head counts for none.
 
     >>> _so_far(np.array([1, 1, 1, 1]) > 0, np.array([0, 1, 2, 0]), np.array([0, 0, 0, 3])).tolist()
     [0, 1, 2, 0]
     """
-    running = np.cumsum(flag & (place > 0))
-    found: Ints = running - running[head]
-    return found
+    running = np.cumsum(flag & (order_within > 0))
+    many: Ints = running - running[head]
+    return many
 
 
 def _ages(role: Ints, oldest: Ints, source: np.random.Generator) -> Ints:

@@ -176,8 +176,8 @@ def _write(folder: Path, homes: Homes, format: Format, counted: Ints, threads: i
             many, counts, columns = waiting.pop(0).result()
             if index + threads + 1 < homes.portions:
                 waiting.append(pool.submit(make, index + threads + 1))
-            for name, found in columns.items():
-                append[name](found)
+            for name, column in columns.items():
+                append[name](column)
             counted += counts
             done += many
             yield done

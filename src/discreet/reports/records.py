@@ -126,7 +126,7 @@ def records_page(found: RecordsRisk, pictures: Mapping[str, Picture] | None = No
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     release, units, records = write_example(folder)
     ...     found = records_risk(load_file(release), records, units=units, priors=["1/10"])
-    >>> page = records_page(found)
+    >>> page = records_page(found)  # slow
     >>> page.index("people, the District counts") < page.index("<svg") < page.index("<table")
     True
     """

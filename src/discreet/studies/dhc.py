@@ -164,7 +164,7 @@ def level_improvement() -> Found:
 def level_tradeoff() -> Found:
     """Compute trade-off curves of each level: with the same noise, with reduced noise, and by zCDP.
 
-    >>> study = level_tradeoff()
+    >>> study = level_tradeoff()  # slow
     >>> all(row[2] >= max(row[3:]) for row in study.rows)   # the same noise protects best
     True
     >>> sorted({row[0] for row in study.rows if row[3] < row[4]})   # of the old noise rho alone said more
@@ -238,7 +238,7 @@ def overall_reduction() -> Found:
 
     The bound drops the second tail: delta(eps) = P[L > eps] - e^eps P0[L > eps] < P[L > eps].
 
-    >>> for row in overall_reduction().rows:
+    >>> for row in overall_reduction().rows:  # slow
     ...     print(f"{row[0]:18}{row[1]:9.4f}{row[2]:8.3f}")
     first tail alone    21.9700   8.592
     both tails          21.9700  12.179
@@ -282,7 +282,7 @@ def _reduced() -> list[PrivacyLoss]:
 def overall_curve() -> Found:
     """Compute the epsilon-delta curve of all levels together: exact, with reduced noise, and by zCDP.
 
-    >>> row = overall_curve().where(delta=1e-10).rows[0]
+    >>> row = overall_curve().where(delta=1e-10).rows[0]  # slow
     >>> [round(float(x), 4) for x in row[1:]]
     [20.3247, 20.8371, 21.4474, 21.9851, 21.9851]
     """
@@ -296,7 +296,7 @@ def overall_curve() -> Found:
 def overall_tradeoff() -> Found:
     """Compute the trade-off curve of all levels together: same noise, reduced noise, and zCDP.
 
-    >>> study = overall_tradeoff()
+    >>> study = overall_tradeoff()  # slow
     >>> all(row[1] >= row[2] >= row[3] >= row[4] for row in study.rows)
     True
     """
@@ -323,7 +323,7 @@ def _log_deltas(task: tuple[tuple[Noise, ...], list[Fraction]]) -> Floats:
 def dhc_profile() -> Found:
     """Compute the overall curve of the 2020 DHC, over all 946 pairs, at zCDP's epsilons for 0.5, ..., 1e-21.
 
-    >>> study = dhc_profile()
+    >>> study = dhc_profile()  # slow
     >>> study.where(zcdp_delta=1e-10).column("worst_pair")
     ['(6, 6)']
     """
@@ -465,7 +465,7 @@ def dhc_sensitivity_tradeoff(
 def dhc_spines() -> Found:
     """Compute the curves of the 43 allocations: against the main path, and both people on the same path.
 
-    >>> len(dhc_spines().distinct("spine"))
+    >>> len(dhc_spines().distinct("spine"))  # slow
     43
     """
     whole, paths = account(load(PRESET)), load(PRESET).paths

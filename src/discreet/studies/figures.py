@@ -8,12 +8,10 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 
-from discreet.studies.register import StudyEntry, papers
+from discreet.studies.register import StudyEntry, in_order_of_papers, papers, stated_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +41,9 @@ def places(paper: str | None = None) -> tuple[Place, ...]:
     >>> sum(not place.studies for place in places("risk"))      # a list of tables
     1
     """
-    text = files("discreet.studies").joinpath("figures.toml").read_text("utf-8")
-    found = []
-    for fields in tomllib.loads(text)["place"]:
-        found.append(Place(**fields | {"studies": tuple(fields.get("studies", ()))}))
-    return tuple(place for place in found if paper in (None, place.paper))
+    stated = (fields for _, file in stated_in("figures.toml") for fields in file["place"])
+    every = (Place(**fields | {"studies": tuple(fields.get("studies", ()))}) for fields in stated)
+    return tuple(in_order_of_papers(place for place in every if paper in (None, place.paper)))
 
 
 def places_of(study: str) -> tuple[str, ...]:

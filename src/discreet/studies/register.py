@@ -7,7 +7,8 @@ from rounded labels, or have been carried over from another setting: the verdict
 reading gives the printed digits.
 
 `studies.toml` has for each study its paper, the places whose printed numbers it compares, its title, its
-notes and its figure, and names the function that computes it.
+notes and its figure, and names the function that computes it. Another guest may offer studies: a package with
+the same three files (`figures.toml` is the third).
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from decimal import Decimal
 from enum import StrEnum
 from fractions import Fraction
 from functools import cache, wraps
-from importlib import import_module
 from importlib.resources import files
 from itertools import compress
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, cast
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, ParamSpec, Protocol, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +35,7 @@ from discreet.budget.toml import hint
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.files import csv_text
+from discreet.guests import loaded, offered
 from discreet.memory import set_fields
 from discreet.questions import Option
 from discreet.render.csv import csv_of
@@ -50,6 +52,14 @@ RAREST = 0.0027
 Value = str | int | float | None
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+
+
+class _OfPaper(Protocol):
+    @property
+    def paper(self) -> str: ...
+
+
+OfPaper = TypeVar("OfPaper", bound=_OfPaper)
 
 
 class Verdict(StrEnum):
@@ -145,32 +155,50 @@ class Compared:
 
 @cache
 def register() -> tuple[Printed, ...]:
-    """Return all printed numbers, in the order of the file.
+    """Return all printed numbers, in the order of the papers.
 
     >>> {entry.paper for entry in register()} == {"pnas", "sieve", "safetab", "risk"}
     True
     """
     entries = []
-    for entry in _file()["printed"]:
+    for entry in (entry for _, stated in stated_in("register.toml") for entry in stated["printed"]):
         for at, text in zip(entry["at"], entry["value"], strict=True):
             kind, draws = entry.get("kind", "rounded"), entry.get("draws")
             entries.append(Printed(entry["paper"], entry["place"], entry["what"], at, text, kind, draws))
-    return tuple(entries)
+    return tuple(in_order_of_papers(entries))
 
 
 @cache
 def papers() -> Mapping[str, str]:
-    """Return the papers by their short names.
+    """Return the papers with printed numbers by their short names.
 
     >>> papers()["sieve"]
     'Su, Su and Wang 2026, arXiv:2606.29835'
     """
-    return dict(_file()["papers"])
+    compared = {entry.paper for entry in register()}
+    return {name: source for name, source in _sources().items() if name in compared}
 
 
 @cache
-def _file(name: str = "register.toml") -> dict[str, Any]:
-    return tomllib.loads(files("discreet.studies").joinpath(name).read_text("utf-8"))
+def _sources() -> Mapping[str, str]:
+    """All papers that are known, in the order in which they are shown."""
+    found: dict[str, str] = {}
+    for _, stated in stated_in("register.toml"):
+        found |= stated.get("papers", {})
+    return found
+
+
+@cache
+def stated_in(name: str) -> tuple[tuple[str, dict[str, Any]], ...]:
+    """Return what the file with this name says in each package that has studies, with the package's name."""
+    packages = offered("studies", ModuleType)
+    return tuple((each.__name__, tomllib.loads((files(each) / name).read_text("utf-8"))) for each in packages)
+
+
+def in_order_of_papers(entries: Iterable[OfPaper]) -> list[OfPaper]:
+    """Return printed numbers, studies or figures of several packages, paper by paper."""
+    order = list(_sources())
+    return sorted(entries, key=lambda entry: order.index(entry.paper))
 
 
 def printed(paper: str, place: str, what: str) -> dict[str, Printed]:
@@ -390,7 +418,7 @@ class StudyEntry:
             whole = find(self.of)[0].compute(jobs=jobs, progress=progress).where(**self.where)
             mine = tuple(check for check in whole.checks if check.printed in self.printed)
             return replace(whole, name=self.name, title=self.title, notes=self.notes, checks=mine)
-        work = getattr(import_module(f"discreet.studies.{self.module}"), self.name.replace("-", "_"))
+        work = cast("Callable[..., Study]", loaded(f"{self.module}:{self.name.replace('-', '_')}"))
         if counts is not None and not self.takes_counts:
             able = " and ".join(entry.name for entry in studies() if entry.takes_counts)
             raise InputError(f"{self.name} takes no counts; --counts is for {able}")
@@ -401,7 +429,7 @@ class StudyEntry:
         more: dict[str, object] = {"counts": counts} if counts else {}
         more |= {"jobs": jobs, "progress": progress} if self.is_long else {}
         more |= {"tables": tables} if tables else {}
-        return work(**more)  # type: ignore[no-any-return]
+        return work(**more)
 
     def files(self, study: Study) -> dict[str, bytes]:
         """Return the bytes of its files, by their names."""
@@ -426,10 +454,12 @@ class StudyEntry:
 def studies() -> tuple[StudyEntry, ...]:
     """Return all studies, in the order of the papers."""
     entries = []
-    for name, fields in _file("studies.toml").items():
-        fields |= {key: tuple(fields.get(key, ())) for key in ("shows", "notes")}
-        entries.append(StudyEntry(name=name, **fields))
-    return tuple(entries)
+    for package, stated in stated_in("studies.toml"):
+        for name, fields in stated.items():
+            texts = {key: tuple(fields.get(key, ())) for key in ("shows", "notes")}
+            module = f"{package}.{fields['module']}"
+            entries.append(StudyEntry(name=name, **fields | texts | {"module": module}))
+    return tuple(in_order_of_papers(entries))
 
 
 def find(name: str) -> tuple[StudyEntry, ...]:

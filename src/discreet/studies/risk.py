@@ -227,7 +227,7 @@ def risk_priors_rho() -> Found:
 def risk_accuracy_rho() -> Found:
     """Compute how often the decision is right against rho: if the person is present, and on average.
 
-    >>> [(check.printed.text, f"{check.computed:.4f}") for check in risk_accuracy_rho().checks[:4]]
+    >>> [(check.printed.text, f"{check.computed:.4f}") for check in risk_accuracy_rho().checks[:4]]  # slow
     [('.59', '0.5889'), ('.30', '0.3005'), ('.28', '0.2815'), ('1', '0.1752')]
     """
     rhos = rho_grid(641)
@@ -404,7 +404,7 @@ def _right(two: TwoLevels, group: int) -> tuple[float, float]:
 def risk_group_count() -> Found:
     """Compute how often the decision is right, given that the target is counted, by the group's true count.
 
-    >>> study = risk_group_count().where(group=1)
+    >>> study = risk_group_count().where(group=1)  # slow
     >>> [round(float(study.numbers(name)[0]), 4) for name in ("exact", "chain", "chain_1000_draws")]
     [0.3182, 0.5946, 0.5954]
     """

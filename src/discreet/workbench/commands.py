@@ -10,6 +10,7 @@ from discreet.budget.spine import CHILDREN_2020
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text
 from discreet.workbench.adversary import adversary, asked_category, read_chance
+from discreet.workbench.pages import offered_pages
 from discreet.workbench.state import State
 
 LONGEST_TITLE = 120
@@ -45,10 +46,11 @@ def commands(state: State, page: str, before: State | None = None) -> list[str]:
         return [one for one in (accuracy_command(state), whole) if one]
     if page == "risk":
         return risk_commands(state)
-    if page == "design":
-        return design_commands(state)
     if page == "report":
         return [report_command(state, before)]
+    for other in offered_pages():
+        if page == other.name:
+            return other.commands(state)
     return [command_line(state), command_line(state, "calibrate", "--zcdp"), whole]
 
 
@@ -61,9 +63,9 @@ def files_note(lines: Sequence[str]) -> str:
     said = {
         "release.toml": "release.toml is the release on this page: save it first.",
         "before.toml": "before.toml is the release that it is compared with: save it first.",
-        "PARAMS": "PARAMS is a folder with the saved safetab.toml and the four files of the groups; the "
-        "numbers here are those of the groups of 2020.",
     }
+    for page in offered_pages():
+        said |= page.files
     named = {part for line in lines for part in shlex.split(line)}
     return " ".join(text for name, text in said.items() if name in named)
 
@@ -96,24 +98,6 @@ def which_category_command(state: State) -> list[str]:
     return [
         shlex.join(["discreet", "risk", "categories", *target(state), *(["--asked", asked] if asked else [])])
     ]
-
-
-def design_commands(state: State) -> list[str]:
-    """Return the command line of the design page; none while what was entered there cannot be used.
-
-    >>> design_commands(State.of("dhc-2020").with_settings("design", {"of": "total"}))
-    ['discreet safetab design PARAMS --of total --delta 1e-10']
-    """
-    from discreet.workbench.tabulation import Design
-
-    try:
-        design = Design.of_state(state)
-    except DiscreetError:
-        return []
-    error = ["--error", exact_text(design.target)] if design.target != Design().target else []
-    of = ["--of", design.of] if design.of != Design().of else []
-    delta = ["--delta", exact_text(state.delta)]
-    return [shlex.join(["discreet", "safetab", "design", "PARAMS", *error, *of, *delta])]
 
 
 def accuracy_command(state: State) -> str:

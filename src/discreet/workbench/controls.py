@@ -22,6 +22,7 @@ from discreet.answers.figure import Panel
 from discreet.errors import DiscreetError, visible
 from discreet.render.charts import chart_of
 from discreet.render.tiles import tile_of
+from discreet.workbench.pages import offered_pages
 from discreet.workbench.session import Question, Session
 from discreet.workbench.state import State
 from discreet.workbench.tasks import Task
@@ -36,10 +37,10 @@ _LONG_NUMBER = 10  # characters of a number with its claim
 _TELL, _SETTLE = (f"(event) => {name}(event, emit)" for name in ("tell", "settle"))  # of page.js
 
 
-HELP: dict[str, dict[str, str]] = tomllib.loads(
-    (files("discreet.workbench") / "help.toml").read_text(encoding="utf-8")
-)
+HELP: dict[str, dict[str, str]] = {}
 """Terms of each page, and what they mean."""
+for _package in ("discreet.workbench", *(page.package for page in offered_pages())):
+    HELP |= tomllib.loads((files(_package) / "help.toml").read_text(encoding="utf-8"))
 
 
 def comparing(progress: tuple[str, int, int] | None) -> str:

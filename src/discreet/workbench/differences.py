@@ -13,6 +13,7 @@ from discreet.errors import DiscreetError
 from discreet.numbers import exact_text
 from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary
 from discreet.workbench.commands import has_usual_tree
+from discreet.workbench.pages import with_offered
 from discreet.workbench.state import State
 
 if TYPE_CHECKING:
@@ -98,8 +99,6 @@ def page_differences(old: State, new: State) -> list[str]:
     >>> old = State.of("dhc-2020")
     >>> page_differences(old, old.with_settings("risk", {"prior": "1/10"}))
     ['Risk: the prior is 1/10, before 1/2.']
-    >>> page_differences(old, old.with_settings("design", {"races": "3", "scale": "2"}))
-    ['Design: the number of races is 3, before 8.', 'Design: all budgets are scaled by 2, before 1.']
     """
     found: list[str] = []
     for page, facts in _FACTS.items():
@@ -154,31 +153,6 @@ def _risk_facts(state: State) -> dict[str, str]:
     return said
 
 
-def _design_facts(state: State) -> dict[str, str]:
-    from discreet.workbench.tabulation import ALL_PLACES, Design, row_words
-
-    design = Design.of_state(state)
-    stated = "those of a file" if any(design.thresholds) else "those of 2020"
-    return {
-        "the number of races is": str(design.races),
-        "gamma is": str(Style.EXACT.quantity(design.gamma)),
-        "an empty group is dropped with probability": str(Style.EXACT.quantity(design.chance)),
-        "the target error is": str(Style.EXACT.quantity(design.target)),
-        "all budgets are scaled by": str(Style.EXACT.quantity(design.scale)),
-        "the target error is relative to": "the average cell" if design.of == "cell" else "the whole group",
-        "thresholds are": "from the target error" if design.derived else stated,
-        "published counts": "may be negative" if design.negatives else "are never negative",
-        "the states are": ", ".join(design.states) or "all",
-        **{
-            f"{row_words(place)} has": "no budget"
-            if place in design.off
-            else f"rho {Style.EXACT.quantity(rho)}"
-            for place, rho in zip(ALL_PLACES, design.rhos, strict=True)
-        },
-        "the row on view is": row_words(design.chosen),
-    }
-
-
 def _report_facts(state: State) -> dict[str, str]:
     said = state.settings_of("report")
     return {"the title is": said.get("title", "the release's own")} | {
@@ -186,10 +160,10 @@ def _report_facts(state: State) -> dict[str, str]:
     }
 
 
-_FACTS: dict[str, Callable[[State], dict[str, str]]] = {
+_OWN_FACTS: dict[str, Callable[[State], dict[str, str]]] = {
     "accuracy": _accuracy_facts,
-    "design": _design_facts,
     "risk": _risk_facts,
     "report": _report_facts,
 }
+_FACTS = with_offered(_OWN_FACTS, lambda page: page.facts)
 """What each page is set to, as sentences without their ends."""

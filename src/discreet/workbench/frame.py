@@ -18,6 +18,7 @@ from discreet.errors import DiscreetError, visible
 from discreet.workbench import controls as c
 from discreet.workbench.commands import MOST_COMMANDS, commands, files_note
 from discreet.workbench.differences import differences, state_name
+from discreet.workbench.pages import offered_pages, with_offered
 from discreet.workbench.session import Server, Session
 from discreet.workbench.state import LONGEST_LINK, State, from_link, read_saved, to_link, to_toml
 from discreet.workbench.tasks import Task
@@ -25,14 +26,12 @@ from discreet.workbench.tasks import Task
 FIRST = "dhc-2020-persons"
 """The preset of a new session."""
 
-PAGES = {
-    "budget": "Budget",
-    "accuracy": "Accuracy",
-    "design": "Tabulation design",
-    "risk": "Risk",
-    "report": "Report",
-}
-"""The pages in the order of the navigation: a module `NAME_page` with `build_frame(session)`, and a title."""
+PAGES = with_offered(
+    {"budget": "Budget", "accuracy": "Accuracy", "risk": "Risk", "report": "Report"}, lambda page: page.title
+)
+"""The pages in the order of the navigation: a module `NAME_page` with `build(session)`, and a title."""
+
+_PACKAGES = {page.name: page.package for page in offered_pages()}
 
 
 async def build_frame(server: Server, page: str, link: str) -> Session:
@@ -210,7 +209,8 @@ class Frame(c.Page):
             c.show(place, other == name)
             c.put(self._links[other], "aria-current", "page" if other == name else None)
         if not self._places[name].default_slot.children:
-            builder: Callable[[Session], None] = import_module(f"discreet.workbench.{name}_page").build
+            package = _PACKAGES.get(name, "discreet.workbench")
+            builder: Callable[[Session], None] = import_module(f"{package}.{name}_page").build
             with self._places[name]:
                 builder(self.session)
         self.session.show(name)

@@ -105,7 +105,7 @@ def check_tables(tables: FilePath) -> TableCheck:
     ...     done = measure(release, None, Path(folder, "out"), records=records, units=units,
     ...         rehearsal=1, post="tables")
     ...     found = check_tables(done.out)
-    >>> found.agrees, found.counted_from, found.areas
+    >>> found.agrees, found.counted_from, found.areas  # slow
     (True, 'microdata.NOT-PRIVATE.csv', 25)
     >>> found.queries
     ('total', 'age', 'detailed', 'limitation', 'adult * limitation')

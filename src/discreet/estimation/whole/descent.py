@@ -30,8 +30,10 @@ from discreet.estimation.whole.alternating import nearest_columns
 from discreet.estimation.whole.contradiction import ContradictionError
 from discreet.estimation.whole.family import UNBOUNDED, Family, Limits
 from discreet.estimation.whole.information import Information, Knowledge, Known
+from discreet.estimation.whole.joint_limits import limited_below, settle_together
 from discreet.estimation.whole.limits import Bounding, Limited
 from discreet.estimation.whole.minimum import solve_family
+from discreet.estimation.whole.root_cells import STEPS, RootSolution, solve_root_cells
 from discreet.estimation.whole.rounding import round_family
 from discreet.estimation.whole.sparse import Row, WholeCells
 from discreet.estimation.whole.stages import (
@@ -42,9 +44,7 @@ from discreet.estimation.whole.stages import (
     share_groups,
 )
 from discreet.estimation.whole.summary import SubtreeSummary, summarised
-from discreet.estimation.whole.together import limited_below, settle_together
 from discreet.estimation.whole.totals import with_totals
-from discreet.estimation.whole.wide import STEPS, Wide, solve_wide
 
 FEW = 500
 """Cells of a unit without a parent of which all pairs are looked at."""
@@ -174,11 +174,11 @@ class Descent:
                 return cells
         return self._shared_out(who, None, every, known, self._together(unit, None) if is_tangled else {})
 
-    def _wide(self, unit: int) -> Wide:
+    def _wide(self, unit: int) -> RootSolution:
         """Return the cells of a unit that has too many to look at all pairs."""
         J, h = self.known.of_components(unit)
         tables = self._limiting(np.array([unit]), slice(None))
-        return solve_wide(self.known.projection, J, h, self.limited.possible, tables)
+        return solve_root_cells(self.known.projection, J, h, self.limited.possible, tables)
 
     def _limiting(self, who: Integers, cells: Integers | slice) -> list[tuple[Integers, Floats, Floats]]:
         """Return the groups of some cells and their limits in one unit, for each table that limits it."""
@@ -206,7 +206,7 @@ class Descent:
             tables = [(np.zeros(table.groups, dtype=np.int64), np.array([total]), np.array([total]))]
         J, h = staged.only()
         most = STEPS if self.limited.is_any else FIRST_STEPS
-        wide = solve_wide(table.projection, J, h, possible, tables, np.sqrt(table.size), most)
+        wide = solve_root_cells(table.projection, J, h, possible, tables, np.sqrt(table.size), most)
         groups = np.flatnonzero(wide.x > 0)
         if not groups.size:
             return WholeCells.of(np.zeros((1, 1), dtype=np.int64))

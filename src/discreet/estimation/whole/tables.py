@@ -19,7 +19,7 @@ from discreet.budget.noise_table import queries_of
 from discreet.errors import InputError
 from discreet.estimation.estimates import Estimates, Measurements
 from discreet.estimation.intervals import View
-from discreet.estimation.model import Model, told_by_level
+from discreet.estimation.model import Model, known_by_level
 from discreet.estimation.whole.by_part import DivisibleBounds, Key, descent_of
 from discreet.estimation.whole.descent import Descent
 from discreet.estimation.whole.sparse import WholeCells
@@ -174,7 +174,7 @@ def check_whole(release: Release, tree: Tree) -> None:
     if attributes is None:
         return
     shape, _ = tree.folded()
-    told = told_by_level(release, tree.levels)
+    told = known_by_level(release, tree.levels)
     model = Model(attributes, queries_of(release))
     view = View(model, shape, told, model.solve(shape, told))
     nodes = {

@@ -46,7 +46,17 @@ if TYPE_CHECKING:
     from discreet.accounting.calibration import Calibration
     from discreet.estimation import Accuracy
 
-__all__ = ["Facts", "checked_title", "framed", "gather", "page", "print_pdf", "render", "report_answer"]
+__all__ = [
+    "Facts",
+    "checked_title",
+    "framed",
+    "gather",
+    "page",
+    "print_pdf",
+    "render",
+    "report",
+    "report_answer",
+]
 
 Stage = Callable[[str, int, int], None]
 """Called with what is being done, how much of it is done, and how much there is."""
@@ -85,6 +95,10 @@ def page(
     asked = {key: value for key, value in asked.items() if key != "account"}
     then = None if before is None else gather(before, progress=progress, **{**asked, "savings": False})
     return render(now, before=then, title=title)
+
+
+report = page
+"""Its name at the top of the package, and on the command line."""
 
 
 def checked_title(title: str) -> str:

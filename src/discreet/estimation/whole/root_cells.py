@@ -33,7 +33,7 @@ MARGIN = 3.0
 
 
 @dataclass(frozen=True)
-class Wide:
+class RootSolution:
     """Cells that minimise a quadratic form, and the multipliers that show which cells are in play."""
 
     x: Floats
@@ -49,7 +49,7 @@ class Wide:
         return found
 
 
-def solve_wide(
+def solve_root_cells(
     projection: Projection | ApartProjection,
     J: ByComponent,
     h: ByComponent,
@@ -57,7 +57,7 @@ def solve_wide(
     tables: Sequence[tuple[Integers, Floats, Floats]] = (),
     weight: Floats | None = None,
     most: int = STEPS,
-) -> Wide:
+) -> RootSolution:
     """Return the cells x >= 0 that minimise x'Jx/2 - h'x, with least and largest counts of the groups of
     tables, each cell counted as often as its `weight` says, or where `most` steps lead.
 
@@ -69,7 +69,7 @@ def solve_wide(
     >>> components = Components((3,), [table])
     >>> h = [part[0] for part in components.projection(table).collect(np.array([[4.0, 1.0, -2.0]]))]
     >>> J, every = [np.eye(one.size) for one in components], np.ones(3, dtype=bool)
-    >>> solve_wide(components.projection(table), J, h, every).x.round(6).tolist()
+    >>> solve_root_cells(components.projection(table), J, h, every).x.round(6).tolist()
     [4.0, 1.0, 0.0]
     """
     spectra = [np.linalg.eigh(one) for one in J]
@@ -116,7 +116,7 @@ def solve_wide(
     pulled = [one @ cells for one, cells in zip(J, projection.collect(x[None]), strict=True)]
     gradient = projection.read([one - pull for one, pull in zip(pulled, h, strict=True)])[0]
     error = float(np.abs(gradient + rho * np.sum(u, axis=0))[possible].max(initial=0.0))
-    return Wide(x, np.where(possible, -push, np.inf), error, steps)
+    return RootSolution(x, np.where(possible, -push, np.inf), error, steps)
 
 
 class _Kept:

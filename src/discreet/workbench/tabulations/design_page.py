@@ -28,10 +28,10 @@ from discreet.census.safetab.specification import safetab_p
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text
 from discreet.workbench import controls as c
-from discreet.workbench import tabulation as plan
 from discreet.workbench.session import Question, Session
 from discreet.workbench.state import TOTAL_STEPS, State, factor_at, step_of
-from discreet.workbench.tabulation import NAME, Design, DesignNumbers, Place, row_text, row_words
+from discreet.workbench.tabulations import design as plan
+from discreet.workbench.tabulations.design import NAME, Design, DesignNumbers, Place, row_text, row_words
 from discreet.workbench.tasks import Task
 
 _ERRORS = {of: f"of the {part}" for of, part in PARTS.items()}

@@ -29,7 +29,7 @@ from discreet.budget import Attributes, Release
 from discreet.budget.noise_table import queries_of
 from discreet.errors import InputError
 from discreet.estimation.estimates import Estimates, InMemory, Measurements
-from discreet.estimation.model import Model, told_by_level
+from discreet.estimation.model import Model, known_by_level
 from discreet.estimation.whole.replicates import (
     MOST_NUMBERS,
     REPLICATES,
@@ -145,7 +145,7 @@ class _Part:
             units, node = np.arange(shown.size), shown.kind
             below = np.array([float(np.prod(children[kind:])) for kind in range(len(names))])
             beneath = below[shown.kind]
-        told = told_by_level(release, names)
+        told = known_by_level(release, names)
         empty = {
             query: (np.zeros(0, np.int64), np.zeros((0, model.projection(query).cells)))
             for query in model.queries

@@ -22,9 +22,9 @@ from discreet.census.safetab.configuration import read_configuration
 from discreet.census.safetab.design import exact_rho_for_margin, rivals, shown, smallest_sizes, table_chances
 from discreet.census.safetab.specification import read_specification, safetab_p
 from discreet.errors import InputError
-from discreet.workbench import tabulation as view
 from discreet.workbench.state import State
-from discreet.workbench.tabulation import Design, read_drop_chance, read_target
+from discreet.workbench.tabulations import design as view
+from discreet.workbench.tabulations.design import Design, read_drop_chance, read_target
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
@@ -207,6 +207,7 @@ def test_controls_change_the_numbers_to_those_of_the_functions(
     )
 
 
+@pytest.mark.slow
 def test_a_dragged_slider_ends_at_the_right_numbers(visit: Callable[..., Any]) -> None:
     page = visit("/design")
     wait_for_value(page, "Epsilon, added", "24.4020")
@@ -223,6 +224,7 @@ def test_a_dragged_slider_ends_at_the_right_numbers(visit: Callable[..., Any]) -
     assert page.evaluate(NAMELESS) == []
 
 
+@pytest.mark.slow
 def test_wrong_input_is_said_beside_it_and_files_are_opened(visit: Callable[..., Any]) -> None:
     page = visit("/design")
     wait_for_value(page, "Epsilon, added", "24.4020")

@@ -21,9 +21,9 @@ from safetab_toy import DATA, TOY
 from scipy import stats
 
 from discreet.answers import describe
-from discreet.audit import tabulation as audit
 from discreet.audit.looks import ALPHAS, Audit, summed_look
-from discreet.audit.tabulation import TabulationPair, _fetched, audit_tabulation, judged_runs
+from discreet.audit.tabulations import runs as audit
+from discreet.audit.tabulations.runs import TabulationPair, _fetched, audit_tabulation, judged_runs
 from discreet.census.mechanism import adaptive
 from discreet.census.mechanism.parts import Part
 from discreet.census.mechanism.records import count

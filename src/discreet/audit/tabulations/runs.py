@@ -57,6 +57,7 @@ from discreet.audit.looks import (
     sign_look,
     summed_look,
 )
+from discreet.audit.mechanisms import AuditedMechanism
 from discreet.audit.power import smallest_faults
 from discreet.audit.runs import MOST_NUMBERS, asked_runs, run_seed
 from discreet.budget import grouped
@@ -123,7 +124,7 @@ def audit_tabulation(
 
     Guarantee. If groups and runs are independent and have the laws that the parameters claim, there is an
     alarm with a chance of at most `false_alarm`: see the head of this module, and
-    `tests/census/test_safetab_audit.py`, which counts false alarms at a chance of 1/20.
+    `tests/audit/tabulations/test_safetab_audit.py`, which counts false alarms at a chance of 1/20.
     """
     asked_runs(runs, written, seed, false_alarm).stop()
     level, params = share(false_alarm, name="false_alarm"), Path(params)
@@ -142,15 +143,26 @@ def audit_tabulation(
     ):
         table = _fetched(count(Path(data), plan.configuration, plan.specification, engine=engine), plan)
         if neighbour is None:
-            found = _left_out(plan, Path(data), Path(folder), engine, table)
+            beside = _left_out(plan, Path(data), Path(folder), engine, table)
         else:
             other = count(Path(neighbour), plan.configuration, plan.specification, engine=engine)
-            found = Path(neighbour), _fetched(other, plan)
-        pair = TabulationPair(plan, (Path(data), found[0]), (table, found[1]))
+            beside = Path(neighbour), _fetched(other, plan)
+        pair = TabulationPair(plan, (Path(data), beside[0]), (table, beside[1]))
         pair.check(runs)
         drawn = pair.drawn(runs, seed)
         wrong = pair.mismatches(drawn, seed, min(written, runs), Path(folder))
     return judged_runs(pair, drawn, seed=seed, written=min(written, runs), wrong=wrong, false_alarm=level)
+
+
+SAFETAB_RUN = AuditedMechanism(
+    name="safetab run",
+    audit=audit_tabulation,
+    option="data",
+    metavar="DIR",
+    target="PARAMS",
+    target_words="the parameters of safetab run",
+    example="params --data records --runs 300",
+)
 
 
 def judged_runs(
@@ -164,29 +176,33 @@ def judged_runs(
 ) -> Audit:
     """Judge the runs on both sides of a pair; `wrong` groups, of how many, were not as drawn."""
     places = [
-        _PlaceRuns(pair, one, [[parts[one.place] for parts in side] for side in drawn]) for one in pair.noisy
+        _PlaceRuns(pair, mechanism, [[parts[mechanism.place] for parts in side] for side in drawn])
+        for mechanism in pair.noisy
     ]
-    seen = [look for one in places for look in one.looks()]
-    seen += [look for one, two in pairwise(places) for look in one.beside(two)]
+    seen = [look for runs_there in places for look in runs_there.looks()]
+    seen += [look for first, second in pairwise(places) for look in first.beside(second)]
     seen += [_same_runs(places), pair.account_look]
     if written:
         seen.append(Seen("written", "", wrong[1], wrong[0], 0.0, 0.0 if wrong[0] else 1.0))
-    ratios = [sum((one.log_ratios(side) for one in places), np.zeros(len(drawn[side]))) for side in (0, 1)]
+    ratios = [
+        sum((runs_there.log_ratios(side) for runs_there in places), np.zeros(len(drawn[side])))
+        for side in (0, 1)
+    ]
     scores = [Scores("likelihood ratio", ratios[0], ratios[1], pair.thresholds)]
     points, noise = judge_looks(pair.curve, scores, seen, false_alarm)
     part = float(false_alarm) / (len(points) + len(noise))
-    unseen = tuple(one.name for one in places if not one.shows_stage_one)
+    unseen = tuple(runs_there.name for runs_there in places if not runs_there.shows_stage_one)
     return Audit(
         name=pair.plan.configuration.tabulation.name,
         mechanism="safetab run",
         promise="laws",
         runs=len(drawn[0]),
         written=written,
-        cells=sum(one.change.size for one in places),
-        changed=sum(int(np.count_nonzero(one.change)) for one in places),
+        cells=sum(runs_there.change.size for runs_there in places),
+        changed=sum(int(np.count_nonzero(runs_there.change)) for runs_there in places),
         seed=seed,
         false_alarm=false_alarm,
-        scope=pair.scope([one.mechanism for one in places], unseen, len(drawn[0]), written),
+        scope=pair.scope([runs_there.mechanism for runs_there in places], unseen, len(drawn[0]), written),
         points=points,
         noise=noise,
         curve=drawn_curve(pair.curve),
@@ -219,8 +235,8 @@ class CountsInMemory:
         """Return region, iteration, finest cell and count of cells with people, for some groups."""
         every = self.known_cells[geography, level]
         wanted, there = (
-            keys(column(one, "region", np.int32), column(one, "iteration", np.int32))
-            for one in (groups, every)
+            keys(column(listed, "region", np.int32), column(listed, "iteration", np.int32))
+            for listed in (groups, every)
         )
         return every.filter(arrow().array(np.isin(there, wanted)))
 
@@ -228,11 +244,8 @@ class CountsInMemory:
 def _fetched(counted: GroupCounts, plan: RunPlan) -> CountsInMemory:
     """Ask for all counts once."""
     with counted as counts:
-        totals = {one.place: counts.totals(*one.place) for one in plan.mechanisms}
-        cells = {
-            place: counts.cells(*place, found.select(["region", "iteration"]))
-            for place, found in totals.items()
-        }
+        totals = {mechanism.place: counts.totals(*mechanism.place) for mechanism in plan.mechanisms}
+        cells = {at: counts.cells(*at, known.select(["region", "iteration"])) for at, known in totals.items()}
         return CountsInMemory(plan.picked(counts.geography)[0], totals, cells)
 
 
@@ -253,24 +266,24 @@ def _left_out(
             "neighbour (--neighbour), a folder without one of the records"
         )
     best: tuple[int, Path, CountsInMemory] | None = None
-    for place in sorted({round(at) for at in np.linspace(0, many - 1, TRIED)} if many else set()):
-        other = folder / f"without-{place}"
+    for row in sorted({round(at) for at in np.linspace(0, many - 1, TRIED)} if many else set()):
+        other = folder / f"without-{row}"
         other.mkdir(mode=0o700)
         shutil.copy(areas.path, other / areas.path.name)
         if records.is_parquet:
             pa = arrow()
-            left = pa.concat_tables([rows.slice(0, place), rows.slice(place + 1)])
+            left = pa.concat_tables([rows.slice(0, row), rows.slice(row + 1)])
             arrow("parquet").write_table(left, other / records.path.name)
         else:
-            text = "".join(lines[: place + 1] + lines[place + 2 :])
+            text = "".join(lines[: row + 1] + lines[row + 2 :])
             (other / records.path.name).write_text(text, encoding="utf-8")
-        found = _fetched(count(other, plan.configuration, plan.specification, engine=engine), plan)
+        without = _fetched(count(other, plan.configuration, plan.specification, engine=engine), plan)
         changed = sum(
-            _sum(table.known_totals[one.place]) - _sum(found.known_totals[one.place])
-            for one in plan.mechanisms
+            _sum(table.known_totals[mechanism.place]) - _sum(without.known_totals[mechanism.place])
+            for mechanism in plan.mechanisms
         )
         if best is None or changed > best[0]:
-            best = changed, other, found
+            best = changed, other, without
     if best is None or not best[0]:
         raise InputError(
             "none of the records that were left out to try is in a group that is tabulated; give a neighbour "
@@ -298,26 +311,26 @@ class TabulationPair:
     def noisy(self) -> tuple[Mechanism, ...]:
         """The mechanisms that have noise, with at least one group."""
         return tuple(
-            one
-            for one in self.plan.mechanisms
-            if one.stage_two is not None and self.plan.specification.places(*one.place)
+            mechanism
+            for mechanism in self.plan.mechanisms
+            if mechanism.stage_two is not None and self.plan.specification.places(*mechanism.place)
         )
 
     @cached_property
     def changes(self) -> dict[Place, Integers]:
         """By how much the totals of each geography and level differ, group by group."""
-        found = {}
-        for one in self.noisy:
-            first, second = (_Truth(self.plan, one, side) for side in self.counts)
+        changes = {}
+        for mechanism in self.noisy:
+            first, second = (_Truth(self.plan, mechanism, side) for side in self.counts)
             if first.totals.size != second.totals.size:
                 raise InputError("the neighbour has other areas than the data; only one record may differ")
-            found[one.place] = second.totals - first.totals
-        return found
+            changes[mechanism.place] = second.totals - first.totals
+        return changes
 
     @cached_property
     def which(self) -> str:
         """The pass of the person who is left out or added."""
-        changed = {place for place, change in self.changes.items() if change.any()}
+        changed = {at for at, change in self.changes.items() if change.any()}
         for which in self.plan.configuration.passes:
             if changed and changed <= set(self.plan.configuration.levels(which)):
                 return which
@@ -330,16 +343,18 @@ class TabulationPair:
     def check(self, runs: int) -> None:
         """Refuse tables that differ by more than one record, and more numbers than are kept."""
         _ = self.which
-        for one in self.noisy:
-            change = self.changes[one.place]
-            groups = np.abs(change.reshape(len(self.counts[0].regions(one.geography)), -1))
+        for mechanism in self.noisy:
+            change = self.changes[mechanism.place]
+            groups = np.abs(change.reshape(len(self.counts[0].regions(mechanism.geography)), -1))
             if len(np.unique(change[change != 0])) > 1 or groups.max(initial=0) > 1:
                 raise InputError("the neighbour must have one record more than the data, or one less")
-            if groups.sum(axis=1).max(initial=0) > max(one.stability.value, 1):
+            if groups.sum(axis=1).max(initial=0) > max(mechanism.stability.value, 1):
                 raise InputError(
                     "the neighbour differs in more groups than one person can be in; one record may differ"
                 )
-        sizes = [self.changes[one.place].size * int(one.ladder.cells.max()) for one in self.noisy]
+        sizes = [
+            self.changes[mechanism.place].size * int(mechanism.ladder.cells.max()) for mechanism in self.noisy
+        ]
         if 2 * runs * sum(sizes) > MOST_NUMBERS:
             raise InputError(
                 f"{runs} runs on each side of {sum(sizes)} cells are more numbers than the {MOST_NUMBERS} "
@@ -351,14 +366,14 @@ class TabulationPair:
         words = self.plan.configuration.tabulation.place_words
         places = Extent.of(
             "geography and level",
-            taken=[words(one.place) for one in looked_at],
-            every=[words(one.place) for one in self.plan.mechanisms],
+            taken=[words(mechanism.place) for mechanism in looked_at],
+            every=[words(mechanism.place) for mechanism in self.plan.mechanisms],
         )
         files = Extent("run through files", written, runs, ())
         whole = Scope.whole(
             self.plan.configuration.tabulation.name, unit="person", neighbours=self.account.neighbours
         )
-        first = (f"the first stage at {one}" for one in unseen)
+        first = (f"the first stage at {name}" for name in unseen)
         return (
             whole.with_part(places)
             .with_part(files)
@@ -375,10 +390,14 @@ class TabulationPair:
         """At how many errors the account promises more than the noise of the mechanisms keeps."""
         events: list[Noise] = []
         places = set(self.plan.configuration.levels(self.which))
-        for one in self.plan.mechanisms:
-            if one.place in places:
-                often = max(one.stability.value, 1)
-                events += [law.repeated(often) for law in (one.stage_one, one.stage_two) if law is not None]
+        for mechanism in self.plan.mechanisms:
+            if mechanism.place in places:
+                often = max(mechanism.stability.value, 1)
+                events += [
+                    law.repeated(often)
+                    for law in (mechanism.stage_one, mechanism.stage_two)
+                    if law is not None
+                ]
         alphas = [Fraction(alpha) for alpha in ALPHAS]
         promised = np.asarray(self.account.tradeoff(alpha=alphas))
         kept = np.asarray(compose(grouped(events)).tradeoff(alpha=alphas))
@@ -389,16 +408,16 @@ class TabulationPair:
     def thresholds(self) -> tuple[float, ...]:
         """Thresholds of the likelihood ratio: those of the best tests if all that is drawn were seen."""
         loss = self.account.case(self.account.main)
-        found = loss.law.tradeoff_thresholds([Fraction(alpha) for alpha in ALPHAS])
-        return tuple(dict.fromkeys(float(one) for one in found))
+        thresholds = loss.law.tradeoff_thresholds([Fraction(alpha) for alpha in ALPHAS])
+        return tuple(dict.fromkeys(float(threshold) for threshold in thresholds))
 
     def curve(self, alphas: Sequence[float]) -> Floats:
         """Return f of the account, made smaller by more than its error."""
         new = [alpha for alpha in dict.fromkeys(alphas) if alpha not in self._known]
         if new:
             asked = [Fraction(min(max(alpha, 0.0), 1.0)) for alpha in new]
-            found = np.asarray(self.account.tradeoff(alpha=asked)) * (1 - 1e-9)
-            self._known.update(zip(new, found.tolist(), strict=True))
+            misses = np.asarray(self.account.tradeoff(alpha=asked)) * (1 - 1e-9)
+            self._known.update(zip(new, misses.tolist(), strict=True))
         return np.array([self._known[alpha] for alpha in alphas])
 
     @cached_property
@@ -437,22 +456,22 @@ class TabulationPair:
                 lists = next(iter(self.plan.totals.values()), None)
                 run(self.plan.params, self.folders[side], out, options=options, totals=lists)
                 geography = self.counts[side].geography
-                found = read_released(out, self.plan.specification, geography.regions).parts
-                own = {place: part.clamped() if cut else part for place, part in drawn[side][number].items()}
+                released = read_released(out, self.plan.specification, geography.regions).parts
+                own = {at: part.clamped() if cut else part for at, part in drawn[side][number].items()}
                 due, _, _ = self.plan.process(own, geography, read_water(self.plan.params))
                 shutil.rmtree(out)
-                for place, part in due.items():
+                for at, part in due.items():
                     many += max(part.size, 1)
-                    if place not in found:
+                    if at not in released:
                         wrong += part.size
-                    elif not _is_same(part, found[place]):
+                    elif not _is_same(part, released[at]):
                         wrong += max(part.size, 1)
         return wrong, many
 
 
-def _is_same(one: Part, other: Part) -> bool:
+def _is_same(drawn: Part, read: Part) -> bool:
     return all(
-        np.array_equal(getattr(one, name), getattr(other, name))
+        np.array_equal(getattr(drawn, name), getattr(read, name))
         for name in ("region", "iteration", "table", "values")
     )
 
@@ -463,9 +482,9 @@ class _Truth:
     def __init__(self, plan: RunPlan, mechanism: Mechanism, counts: CountsInMemory) -> None:
         self.iterations: Codes = np.array(plan.specification.places(*mechanism.place), dtype=np.int32)
         regions, ladder = len(counts.regions(mechanism.geography)), mechanism.ladder
-        found, cells = counts.known_totals[mechanism.place], counts.known_cells[mechanism.place]
+        groups, cells = counts.known_totals[mechanism.place], counts.known_cells[mechanism.place]
         self.totals = np.zeros(regions * self.iterations.size, dtype=np.int64)
-        self.totals[self.place(found)] = column(found, "count", np.int64)
+        self.totals[self.place(groups)] = column(groups, "count", np.int64)
         self.cells = np.zeros((len(ladder.rungs), self.totals.size, int(ladder.cells.max())), dtype=np.int64)
         group, finest = self.place(cells), column(cells, "cell", np.int64)
         for table in range(len(ladder.rungs)):
@@ -473,9 +492,9 @@ class _Truth:
                 self.cells[table], (group, ladder.cell_of[table, finest]), column(cells, "count", np.int64)
             )
 
-    def place(self, found: ArrowTable) -> Integers:
+    def place(self, groups: ArrowTable) -> Integers:
         """Return the places of groups among all pairs of a region and an iteration."""
-        region, iteration = (column(found, name, np.int32) for name in ("region", "iteration"))
+        region, iteration = (column(groups, name, np.int32) for name in ("region", "iteration"))
         return self.at(region, iteration)
 
     def at(self, region: Codes, iteration: Codes) -> Integers:
@@ -496,7 +515,9 @@ class _PlaceRuns:
         self.truth = [_Truth(plan, mechanism, side) for side in pair.counts]
         self.change = pair.changes[mechanism.place]
         iterations = self.truth[0].iterations
-        alone = np.array([one.total_only for one in plan.specification.iterations], dtype=bool)[iterations]
+        alone = np.array([iteration.total_only for iteration in plan.specification.iterations], dtype=bool)[
+            iterations
+        ]
         self.alone: Flags = np.tile(alone, self.change.size // max(iterations.size, 1))
         shape = len(runs[0]), self.change.size
         self.tables = [np.full(shape, -1, dtype=np.int8) for _ in runs]
@@ -513,15 +534,15 @@ class _PlaceRuns:
     @cached_property
     def valid(self) -> list[tuple[Flags, Flags]]:
         """Which noise of each side has the law of the second stage, and of total-only groups, as drawn."""
-        width, found = self.noise[0].shape[2], []
+        width, flags = self.noise[0].shape[2], []
         for table in self.tables:
             there = table >= 0
             if self.mechanism.suppression is not None:
                 there &= table > 0
             cells = np.arange(width) < np.where(there, self.mechanism.ladder.cells[table], 0)[:, :, None]
             single = self.alone[None, :, None] & (table == 0)[:, :, None]
-            found.append((cells & ~single, cells & single))
-        return found
+            flags.append((cells & ~single, cells & single))
+        return flags
 
     @property
     def laws(self) -> tuple[tuple[str, Noise | None], ...]:
@@ -533,7 +554,7 @@ class _PlaceRuns:
         for kind, (word, law) in enumerate(self.laws):
             if law is None:
                 continue
-            noise, valid = self.noise, [one[kind] for one in self.valid]
+            noise, valid = self.noise, [both_kinds[kind] for both_kinds in self.valid]
             values = np.concatenate([own[here] for own, here in zip(noise, valid, strict=True)])
             if not values.size:
                 continue
@@ -551,19 +572,19 @@ class _PlaceRuns:
 
     def _leaning(self, kind: int) -> dict[str, Integers]:
         """The noise of the cells that differ, to the side of the difference."""
-        groups, found = np.flatnonzero(self.change), {}
+        groups, leaning = np.flatnonzero(self.change), {}
         for side, word in enumerate(("shift, table", "shift, neighbour")):
             some = []
             for group in groups.tolist():
                 for table, cell in enumerate(self._changed_cell(group)):
                     here = (self.tables[side][:, group] == table) & self.valid[side][kind][:, group, cell]
                     some.append(self.noise[side][here, group, cell] * self.change[group])
-            found[word] = np.concatenate(some) if some else np.zeros(0, dtype=np.int64)
-        return found
+            leaning[word] = np.concatenate(some) if some else np.zeros(0, dtype=np.int64)
+        return leaning
 
     def _changed_cell(self, group: int) -> list[int]:
         """The cell of each table that differs."""
-        first, second = (one.cells[:, group] for one in self.truth)
+        first, second = (truth.cells[:, group] for truth in self.truth)
         return [int(at) for at in np.argmax(first != second, axis=1)]
 
     def _picking(self, totals: Integers, table: int) -> Floats:
@@ -576,11 +597,11 @@ class _PlaceRuns:
         """P[a group is dropped]."""
         bound = self.mechanism.suppression
         assert bound is not None
-        found = np.zeros(totals.size)
+        chances = np.zeros(totals.size)
         for law, own in ((self.mechanism.stage_two, ~self.alone), (self.mechanism.total_only, self.alone)):
             assert law is not None
-            found[own] = np.asarray(law.cdf(bound - totals[own]))
-        return found * (1 - self._picking(totals, 1))
+            chances[own] = np.asarray(law.cdf(bound - totals[own]))
+        return chances * (1 - self._picking(totals, 1))
 
     @cached_property
     def shows_stage_one(self) -> bool:
@@ -594,17 +615,17 @@ class _PlaceRuns:
     def _chances(self) -> Iterator[Seen]:
         """How many groups got a larger table, and how many were dropped; rare and frequent ones apart."""
         asked: list[tuple[str, str, list[Floats], list[Flags]]] = []
-        totals = [one.totals for one in self.truth]
+        totals = [truth.totals for truth in self.truth]
         if self.mechanism.stage_one is not None:
             for table in range(1, len(self.mechanism.thresholds) + 1):
                 name = self.mechanism.ladder.names[table]
                 chances = [self._picking(own, table) for own in totals]
                 asked.append(
-                    ("picked", f"{self.name}, {name}", chances, [one >= table for one in self.tables])
+                    ("picked", f"{self.name}, {name}", chances, [tables >= table for tables in self.tables])
                 )
         if self.mechanism.suppression is not None:
             chances = [self._dropping(own) for own in totals]
-            asked.append(("dropped", self.name, chances, [one < 0 for one in self.tables]))
+            asked.append(("dropped", self.name, chances, [tables < 0 for tables in self.tables]))
         for kind, where, chances, happened in asked:
             for rare in (True, False):
                 trials, found, expected = 0, 0, 0.0
@@ -625,9 +646,9 @@ class _PlaceRuns:
         for side in (0, 1):
             groups = min(self.change.size, other.change.size)
             width = min(self.noise[side].shape[2], other.noise[side].shape[2])
-            one, two = (part.noise[side][:, :groups, :width] for part in (self, other))
+            mine, theirs = (part.noise[side][:, :groups, :width] for part in (self, other))
             here = np.logical_and(*(part.valid[side][0][:, :groups, :width] for part in (self, other)))
-            some.append((one[here], two[here]))
+            some.append((mine[here], theirs[here]))
         pairs = [np.concatenate(column_) for column_ in zip(*some, strict=True)]
         yield from sign_look("blocks", f"{self.name} and {other.name}", (first, second), pairs[0], pairs[1])
 
@@ -669,15 +690,19 @@ def _same_runs(places: Sequence[_PlaceRuns]) -> Seen:
     """How many pairs of runs have the same tables and noise everywhere."""
     rows = [
         np.concatenate(
-            [part.reshape(len(part), -1) for one in places for part in (one.tables[side], one.noise[side])],
+            [
+                part.reshape(len(part), -1)
+                for runs_there in places
+                for part in (runs_there.tables[side], runs_there.noise[side])
+            ],
             axis=1,
         )
         for side in (0, 1)
     ]
-    laws = [(one.mechanism.stage_two, _fewest(one)) for one in places]
+    laws = [(runs_there.mechanism.stage_two, _fewest(runs_there)) for runs_there in places]
     return repeated_runs(np.concatenate(rows), [(law, many) for law, many in laws if law is not None])
 
 
-def _fewest(one: _PlaceRuns) -> int:
+def _fewest(runs_there: _PlaceRuns) -> int:
     """The fewest numbers of the second stage that a run has: each is as likely to repeat in every run."""
-    return min(int(here[0].sum(axis=(1, 2)).min()) for here in one.valid)
+    return min(int(here[0].sum(axis=(1, 2)).min()) for here in runs_there.valid)

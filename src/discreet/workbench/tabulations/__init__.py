@@ -1,0 +1,1 @@
+"""The Tabulation design page of the workbench, a guest."""

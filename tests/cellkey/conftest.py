@@ -1,0 +1,3 @@
+"""Commands run in this process."""
+
+from command_fixtures import discreet, refused, small  # noqa: F401
