@@ -14,6 +14,7 @@ import discreet
 from discreet._moved import new_place
 
 OLD = {
+    "discreet.accounting.comparisons": "ZCDP Comparison Edgeworth GaussianDP RenyiDP TightZCDP side_by_side",
     "discreet.release": "POSTS Entry Estimated Ledger LedgerCheck Measured Perturbed Policy "
     "PolicyError RecordCheck TableCheck Tabulated Total audit_mechanism "
     "audit_release change_total check_ledger check_records check_tables "

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet.accounting.calibration import calibrate
 from discreet.accounting.privacy_loss import PrivacyLoss
 from discreet.budget import load
 from discreet.estimation import noisy_ratio, regress
+from discreet.promises.calibrating import calibrate
 from discreet.studies import Printed, printed
 from discreet.studies.population import noisy_education
 
