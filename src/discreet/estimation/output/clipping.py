@@ -18,7 +18,7 @@ from discreet.areas.tree import Integers
 from discreet.budget import Release, Variable
 from discreet.budget.noise_table import times
 from discreet.estimation.input.joint_estimates import JointEstimates
-from discreet.estimation.output.areas import area_estimates
+from discreet.estimation.output.own_areas import area_estimates
 
 
 @dataclass(frozen=True, slots=True)
