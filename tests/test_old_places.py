@@ -118,16 +118,15 @@ def test_risk_and_report_are_the_functions_in_every_order_of_imports(code: str) 
 
 def test_what_a_package_had_is_found_where_a_function_stands_now() -> None:
     first = "import discreet.risk, discreet.risk.odds, discreet.report.html as page, discreet.release"
-    second = (
-        "print(discreet.risk.posterior, discreet.risk.odds.__name__, page.gather, discreet.release.measure)"
-    )
+    had = "risk.posterior, risk.WholeRisk.__name__, risk.odds.__name__, page.gather, discreet.release.measure"
+    second = f"risk = discreet.risk; print({had})"
     *warned, last = ran(f"{first}\n{second}")
     assert [line.split()[1:3] for line in last.split("<")[1:]] == [
         ["posterior", "at"],
         ["gather", "at"],
         ["measure", "at"],
     ]
-    assert "discreet.disclosure.odds" in last
+    assert "ReleaseRisk discreet.disclosure.odds" in last
     assert "<string>:1: DeprecationWarning: discreet.risk is now discreet.disclosure" in warned
     assert (
         "<string>:2: DeprecationWarning: discreet.release.measure is now discreet.measurement.measure"
@@ -143,5 +142,5 @@ def test_no_module_is_loaded_twice() -> None:
 
 def test_what_moved_is_nowhere_else_than_where_the_table_says() -> None:
     assert new_place("discreet.budget.load") is None
-    assert new_place("discreet.risk.WholeRisk") != "discreet.risk.WholeRisk"
+    assert new_place("discreet.risk.WholeRisk") == "discreet.disclosure.ReleaseRisk"
     assert not {name for name in discreet.__all__ if new_place(f"discreet.{name}")} - {"risk", "report"}

@@ -44,12 +44,17 @@ _NAMES = {
         "discreet.records": "RecordCheck check_records",
     },
 }
-_PLACES = _PACKAGES | {
-    f"{package}.{name}": f"{home}.{name}"
-    for package, homes in _NAMES.items()
-    for home, names in homes.items()
-    for name in names.split()
-}
+_RENAMED = {"discreet.risk.WholeRisk": "discreet.disclosure.ReleaseRisk"}
+_PLACES = (
+    _PACKAGES
+    | _RENAMED
+    | {
+        f"{package}.{name}": f"{home}.{name}"
+        for package, homes in _NAMES.items()
+        for home, names in homes.items()
+        for name in names.split()
+    }
+)
 
 
 def new_place(old: str) -> str | None:
@@ -64,6 +69,12 @@ def new_place(old: str) -> str | None:
     return _PLACES.get(old, above and f"{above}.{name}")
 
 
+def _value(old: str) -> object:
+    """What is called by an old name, from where it is now."""
+    home, _, name = str(new_place(old)).rpartition(".")
+    return getattr(import_module(home), name)
+
+
 class _OldPackage(ModuleType):
     """What the old place of a package has: its names, each taken from where it is now."""
 
@@ -73,7 +84,7 @@ class _OldPackage(ModuleType):
         if name.startswith("_") or not hasattr(import_module(home), renamed):
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
         warn(f"{old} is now {home}.{renamed}", DeprecationWarning, stacklevel=2)
-        return getattr(import_module(home), renamed)
+        return _value(old)
 
 
 class _OldPlaces:
@@ -98,8 +109,10 @@ class _OldPlaces:
         _, package, *inside = old.split(".")
         function = getattr(sys.modules["discreet"], package, None)
         if isinstance(function, FunctionType) and len(inside) < 2:
-            had = {inside[0]: module} if inside else {name: getattr(new, name) for name in new.__all__}
-            vars(function).update(had)
+            renamed = [name.removeprefix(f"{old}.") for name in _RENAMED if name.startswith(f"{old}.")]
+            names = () if inside else (*new.__all__, *renamed)
+            vars(function).update({name: _value(f"{old}.{name}") for name in names})
+            vars(function).update(dict.fromkeys(inside, module))
 
 
 class PackageOfFunctions(ModuleType):

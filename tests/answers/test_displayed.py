@@ -40,9 +40,9 @@ MORE: dict[str, Callable[[], object]] = {
     "Categories": lambda: categories(cells=5, variance="5.04"),
     "PromisedRisk": lambda: promised_risk(epsilon=4, delta="1e-6", prior="1/100"),
     "RiskProfile": lambda: risk_profile({"Block": "0.0992"}, prior="1/2"),
-    "WholeRisk": lambda: risk(load("pl94-2020-units"), prior="1/2"),
+    "ReleaseRisk": lambda: risk(load("pl94-2020-units"), prior="1/2"),
 }
-SLOW = ("TwoReleases", "OneCount", "Verification", "Sizing", "Plan", "WholeRisk", "Study", "Regression")
+SLOW = ("TwoReleases", "OneCount", "Verification", "Sizing", "Plan", "ReleaseRisk", "Study", "Regression")
 ALL = {name: make for name, (make, _) in RESULTS.items()} | MORE
 NAMED = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in ALL]
 _MADE: dict[str, Any] = {}

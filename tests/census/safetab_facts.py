@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from discreet.census.mechanism.groups import Specification
-from discreet.census.mechanism.parts import Part
+from discreet.census.mechanism.parts import GroupArrays
 from discreet.census.safetab.specification import safetab_p
 
 GEOGRAPHIES = (
@@ -32,7 +32,7 @@ RANGES = tuple(
 """First and last age of each range, by table."""
 
 LADDER = safetab_p().ladder(2)
-part_of = partial(Part.of, LADDER)
+part_of = partial(GroupArrays.of, LADDER)
 groups_of_safetab = partial(Specification, tabulation=safetab_p())
 
 

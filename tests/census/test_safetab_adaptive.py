@@ -15,7 +15,7 @@ from safetab_fakes import FakeCounts, mechanism, specification
 
 from discreet.census.mechanism import adaptive as mechanisms
 from discreet.census.mechanism.adaptive import STAGE_TWO, TOTAL_ONLY, Mechanism, noisy
-from discreet.census.mechanism.parts import Part
+from discreet.census.mechanism.parts import GroupArrays
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.testing import NotPrivateSeededEntropy
 
@@ -32,14 +32,14 @@ def released(
     seed: int | None = None,
     negative: bool = True,
     total_only: tuple[int, ...] = (),
-) -> Part:
+) -> GroupArrays:
     counts = FakeCounts({(one.geography, one.level): cells})
     groups = specification(cells.shape[1], total_only=total_only, level=one.level)
     source = None if seed is None else NotPrivateSeededEntropy(seed)
     return noisy(counts, groups, one, allow_negative=negative, source=source)
 
 
-def true_cells(cells: NDArray[np.int64], part: Part) -> NDArray[np.int64]:
+def true_cells(cells: NDArray[np.int64], part: GroupArrays) -> NDArray[np.int64]:
     """The true values of the cells that a part has, by sums over ages that lie in each range."""
     sums = [cells.sum(axis=(2, 3))[:, :, None]]
     for ranges in RANGES:

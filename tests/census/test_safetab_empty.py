@@ -17,7 +17,7 @@ from scipy import stats
 
 from discreet.census.mechanism import adaptive as mechanisms
 from discreet.census.mechanism.adaptive import Mechanism, measured, noisy
-from discreet.census.mechanism.parts import Part
+from discreet.census.mechanism.parts import GroupArrays
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.testing import NotPrivateSeededEntropy
 
@@ -35,7 +35,7 @@ def small(first: Noise, second: Noise) -> Mechanism:
     return mechanism(stage_one=first, stage_two=second, thresholds=(7, 10, 14), suppression=5)
 
 
-def drawn(one: Mechanism, seed: int) -> Part:
+def drawn(one: Mechanism, seed: int) -> GroupArrays:
     nobody = np.zeros(0, dtype=np.int32)
     iterations = np.arange(ITERATIONS, dtype=np.int32)
     return mechanisms.survivors(
@@ -43,7 +43,7 @@ def drawn(one: Mechanism, seed: int) -> Part:
     )
 
 
-def materialised(one: Mechanism, seed: int) -> Part:
+def materialised(one: Mechanism, seed: int) -> GroupArrays:
     """Every group, with a count of zero, through both stages; then suppression."""
     region, iteration = (part.ravel().astype(np.int32) for part in np.indices((REGIONS, ITERATIONS)))
     counts = FakeCounts({("COUNTY", 1): np.zeros((REGIONS, ITERATIONS, 2, 23), dtype=np.int64)})
@@ -53,7 +53,7 @@ def materialised(one: Mechanism, seed: int) -> Part:
     return measured(counts, one, none, region, iteration, zeros, source)
 
 
-def outcomes(part: Part, bound: int) -> NDArray[np.int64]:
+def outcomes(part: GroupArrays, bound: int) -> NDArray[np.int64]:
     """How often: dropped; a total of bound + 1, bound + 2, ..., bound + 20 or more; tables 1, 2, 3."""
     totals = np.minimum(part.totals()[part.table == 0] - bound, 20)
     kinds = np.bincount(part.table, minlength=4)

@@ -15,7 +15,7 @@ from safetab_facts import CELLS, LADDER, RANGES, TABLES, part_of
 from discreet.areas.output import Folder
 from discreet.census.mechanism import writer as writing
 from discreet.census.mechanism.margins import Labels, Margin, label, stated, written
-from discreet.census.mechanism.parts import Part
+from discreet.census.mechanism.parts import GroupArrays
 from discreet.census.mechanism.writer import Writer
 from discreet.noise import GaussianNoise, LaplaceNoise
 
@@ -24,7 +24,7 @@ ITERATIONS = [f"{1000 + i}" for i in range(12)]
 NOISES = (GaussianNoise("1250/53"), None, LaplaceNoise(3))
 
 
-def some(seed: int, size: int = 200) -> Part:
+def some(seed: int, size: int = 200) -> GroupArrays:
     random = np.random.default_rng(seed)
     pairs = random.permutation(len(REGIONS) * len(ITERATIONS))[:size]
     table = random.integers(0, 4, size)
@@ -37,7 +37,7 @@ def labels() -> Labels:
     return Labels([label(noise, LADDER, table) for noise in NOISES for table in range(4)])
 
 
-def by_loops(part: Part) -> tuple[list[list[str]], list[list[str]]]:
+def by_loops(part: GroupArrays) -> tuple[list[list[str]], list[list[str]]]:
     """Both tables, row by row."""
     t1, t2 = [], []
     start = 0

@@ -10,13 +10,13 @@ from safetab_facts import CELLS, part_of
 from safetab_fakes import specification
 
 from discreet.census.mechanism.corrections import Corrections, corrected, donate, partners
-from discreet.census.mechanism.parts import Part, joined
+from discreet.census.mechanism.parts import GroupArrays, joined
 from discreet.census.safetab.run_plan import Options
 from discreet.census.safetab.specification import safetab_p
 from discreet.errors import InputError
 
 
-def part(geography: str, groups: list[tuple[int, int, int]], label: int, level: int = 1) -> Part:
+def part(geography: str, groups: list[tuple[int, int, int]], label: int, level: int = 1) -> GroupArrays:
     """Groups of (region, iteration, table); cells are a number that tells where they come from."""
     values = [
         1000 * label + 10 * region + iteration + cell
@@ -27,7 +27,7 @@ def part(geography: str, groups: list[tuple[int, int, int]], label: int, level: 
     return part_of(geography, level, region, iteration, table, [label] * len(groups), values)
 
 
-def groups(one: Part) -> dict[tuple[int, int], tuple[int, int, list[int]]]:
+def groups(one: GroupArrays) -> dict[tuple[int, int], tuple[int, int, list[int]]]:
     """Table, label and cells of each group."""
     starts, widths = one.starts(), one.widths()
     return {
@@ -141,7 +141,7 @@ def test_partners_have_the_same_codes() -> None:
 
 
 def kept_groups(
-    one: Part, how: Corrections, pairs: dict[int, int], tabulated: list[int]
+    one: GroupArrays, how: Corrections, pairs: dict[int, int], tabulated: list[int]
 ) -> list[tuple[int, ...]]:
     kept = corrected({(one.geography, 1): one}, pairs, {(one.geography, 1): tabulated}, how)
     return sorted(groups(kept[one.geography, 1]))

@@ -13,8 +13,8 @@ import pytest
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Release, load
 from discreet.disclosure.beliefs import QUANTILES
-from discreet.disclosure.compared import DataSetPairs, Held
-from discreet.disclosure.everything import WholeRisk, predictive_value, risk
+from discreet.disclosure.compared import DataSetPairs, ExactCount
+from discreet.disclosure.everything import ReleaseRisk, predictive_value, risk
 from discreet.disclosure.profile import best_accuracies
 from discreet.errors import InputError
 
@@ -101,11 +101,11 @@ def largest(found: Iterator[list[int]], alpha: float, size: int = 1) -> float:
 
 
 @pytest.fixture(scope="module")
-def tiny() -> WholeRisk:
+def tiny() -> ReleaseRisk:
     return risk(TINY, false_positive_rates=RATES, prior=["1/2", "1/100"], guess=["1/6"])
 
 
-def test_detection_is_that_of_the_worst_pair_of_data_sets(tiny: WholeRisk) -> None:
+def test_detection_is_that_of_the_worst_pair_of_data_sets(tiny: ReleaseRisk) -> None:
     for row in tiny.detections:
         true = largest(pairs(lambda a, b: True), row.false_positive_rate)
         assert row.true_positive_rate == pytest.approx(true, rel=1e-9)
@@ -128,14 +128,14 @@ def test_detection_is_that_of_the_worst_pair_of_data_sets(tiny: WholeRisk) -> No
 def test_what_is_held_exact_leaves_pairs_that_agree_on_it(exact: tuple[str, ...], dropped: int) -> None:
     found = risk(TINY, false_positive_rates=RATES, prior="1/2", exact=exact)
     assert found.dropped == dropped
-    keys = tuple((held.level, held.query) for held in map(Held.read, exact))
+    keys = tuple((held.level, held.query) for held in map(ExactCount.read, exact))
     for row in found.detections:
         true = largest(pairs(lambda a, b: True, keys), row.false_positive_rate)
         assert row.true_positive_rate == pytest.approx(true, rel=1e-9), exact
     assert found.profile.overall[0].accuracy < risk(TINY, prior="1/2").profile.overall[0].accuracy
 
 
-def rates_of(found: WholeRisk) -> list[tuple[float, float, tuple[tuple[float, float], ...]]]:
+def rates_of(found: ReleaseRisk) -> list[tuple[float, float, tuple[tuple[float, float], ...]]]:
     """The rates of detection and what they mean, without the claim: that names how many people change."""
     return [(row.false_positive_rate, row.true_positive_rate, row.predictive) for row in found.detections]
 
@@ -172,7 +172,7 @@ def test_one_attribute_against_data_sets_that_differ_in_it_alone(
 ) -> None:
     found = risk(TINY, false_positive_rates=RATES, prior="1/2", delta="1e-6", exact=exact)
     (row,) = (one for one in found.attributes if one.attribute == attribute)
-    keys = tuple((held.level, held.query) for held in map(Held.read, exact))
+    keys = tuple((held.level, held.query) for held in map(ExactCount.read, exact))
 
     def alone(one: Record, other: Record) -> bool:
         return all((one[k] == other[k]) == (k != place) for k in range(4))

@@ -10,8 +10,8 @@ from discreet.areas.tree import Tree
 from discreet.budget import Attributes, Level, Query, Release, load
 from discreet.errors import InputError
 from discreet.estimation import accuracy
+from discreet.estimation.error_laws import Terms, half_widths
 from discreet.estimation.intervals import count_ends
-from discreet.estimation.laws import Terms, half_widths
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample
 from discreet.testing import NotPrivateSeededEntropy
 

@@ -15,8 +15,8 @@ from discreet.answers import describe
 from discreet.areas.tree import Floats, Tree
 from discreet.budget import Attributes, Level, Query, Release
 from discreet.estimation import accuracy, estimate, intervals
+from discreet.estimation.error_laws import Terms, half_widths
 from discreet.estimation.estimates import Estimates, InMemory, Measurements, Moments
-from discreet.estimation.laws import Terms, half_widths
 from discreet.measurement import measure
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import bound, float_up

@@ -15,10 +15,10 @@ from random_releases import drawn
 from discreet.areas.tree import Tree, uniform_tree
 from discreet.budget import Attributes, load
 from discreet.budget.noise_table import queries_of
-from discreet.estimation import estimate, laws
+from discreet.estimation import error_laws, estimate
+from discreet.estimation.error_laws import Errors, Terms, half_widths, transform
 from discreet.estimation.estimates import Estimates, InMemory, Measurements, Moments
 from discreet.estimation.intervals import Shared, View, close_ends, count_ends, shared_widths
-from discreet.estimation.laws import Errors, Terms, half_widths, transform
 from discreet.estimation.model import Model, known_by_level
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, sample
 from discreet.testing import NotPrivateSeededEntropy
@@ -294,7 +294,7 @@ def test_noises_at_the_unit_settle_what_all_noises_say(monkeypatch: pytest.Monke
     found = {(query, level): quick.widths(query, level) for query in model.queries for level in LEVELS}
     looked_at, every = np.sum(rows, axis=0)
     assert looked_at < 0.6 * every
-    monkeypatch.setattr(laws, "SETTLED", -1.0)
+    monkeypatch.setattr(error_laws, "SETTLED", -1.0)
     slow = View(model, shape, told, solutions)
     for (query, level), widths in found.items():
         assert widths == pytest.approx(slow.widths(query, level), rel=5e-4)

@@ -19,8 +19,8 @@ from discreet.budget import Attributes
 from discreet.errors import InputError
 from discreet.estimation import Estimated, estimate
 from discreet.estimation import estimates as estimates_module
+from discreet.estimation.error_laws import Errors, Terms, normal_quantile
 from discreet.estimation.input import noisy_table
-from discreet.estimation.laws import Errors, Terms, normal_quantile
 from discreet.estimation.normal import Normal
 from discreet.estimation.output import fit_report
 from discreet.noise import DiscreteGaussian, sample

@@ -53,7 +53,7 @@ def release_with(law: Noise) -> Release:
 
 
 def ask_transform(law: Noise) -> object:
-    from discreet.estimation.laws import traits, transform
+    from discreet.estimation.error_laws import traits, transform
 
     return transform(law, np.array([0.5])), traits(law)
 

@@ -15,7 +15,7 @@ from discreet.comparisons.costs import PrivacyRow, PrivacyTable
 from discreet.comparisons.gaussian_dp import GaussianDP
 from discreet.comparisons.sampling import Sampled
 from discreet.disclosure.category import Categories
-from discreet.disclosure.everything import WholeRisk
+from discreet.disclosure.everything import ReleaseRisk
 from discreet.disclosure.profile import Risk, RiskProfile
 from discreet.estimation.expected_accuracy import Accuracy
 from discreet.faces import Displayed
@@ -46,7 +46,7 @@ class Facts(Displayed):
     rows: tuple[PrivacyRow, ...]
     headline: PrivacyRow
     prior: Fraction
-    everything: WholeRisk
+    everything: ReleaseRisk
     """The risk of everything published, at the prior asked for and at a low one."""
     curve: Points
     """Targets found at most, against the rate of wrong accusations."""

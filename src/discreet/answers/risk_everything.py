@@ -40,11 +40,11 @@ from discreet.answers.risk import (
 )
 from discreet.budget import AnswerKind, Claim
 from discreet.budget.level_names import level_name
-from discreet.disclosure.everything import AttributeRisk, Detection, Guess, WholeRisk, predictive_value
+from discreet.disclosure.everything import AttributeRisk, Detection, Guess, ReleaseRisk, predictive_value
 
 
-@describes(WholeRisk)
-def whole_risk_answer(whole: WholeRisk) -> Answer:
+@describes(ReleaseRisk)
+def whole_risk_answer(whole: ReleaseRisk) -> Answer:
     """Say what the best adversary makes of everything published together.
 
     >>> from discreet.budget import load
@@ -81,7 +81,7 @@ def whole_risk_answer(whole: WholeRisk) -> Answer:
     )
 
 
-def _whole_facts(whole: WholeRisk) -> tuple[Fact, ...]:
+def _whole_facts(whole: ReleaseRisk) -> tuple[Fact, ...]:
     """Return the numbers of the headline: those of everything, and what changes at a low prior."""
     facts = risk_facts(whole.profile.at(whole.profile.priors[0]))
     rare = next((row for row in whole.detections if row.false_positive_rate >= 1e-4), None)
@@ -97,7 +97,7 @@ def _whole_facts(whole: WholeRisk) -> tuple[Fact, ...]:
     return (*facts[:1], *more, *facts[1:3])
 
 
-def _body(whole: WholeRisk, about: Answer) -> Iterator[Part]:
+def _body(whole: ReleaseRisk, about: Answer) -> Iterator[Part]:
     profile = whole.profile
     who = relation(profile.neighbours, profile.unit, profile.people)
     cases = f"{profile.compared:,} cases compared" if profile.compared > 1 else "one case"
@@ -132,7 +132,7 @@ def _body(whole: WholeRisk, about: Answer) -> Iterator[Part]:
     yield from about.body[skipped + 1 :]
 
 
-def exact_words(whole: WholeRisk) -> str:
+def exact_words(whole: ReleaseRisk) -> str:
     """Say what is held exact, and what that does to the comparison."""
     held = _listed(
         [
@@ -152,12 +152,12 @@ def exact_words(whole: WholeRisk) -> str:
     )
 
 
-def _cautions(whole: WholeRisk) -> Iterator[Caution]:
+def _cautions(whole: ReleaseRisk) -> Iterator[Caution]:
     if whole.told_apart:
         yield Caution("An exact count tells the compared data sets apart with certainty.")
 
 
-def _right_words(whole: WholeRisk) -> Sentence:
+def _right_words(whole: ReleaseRisk) -> Sentence:
     """Say how often the best guess is right, at the first prior.
 
     >>> from discreet.budget import load
@@ -171,7 +171,7 @@ right at most 91.17 times in 100, whatever the method. By prior:
     return sentence("{said} By prior:", said=right_sentence(whole.profile.at(whole.profile.priors[0])))
 
 
-def _belief_table(whole: WholeRisk) -> AnswerTable:
+def _belief_table(whole: ReleaseRisk) -> AnswerTable:
     """Return right decisions and the belief in a present target, from everything, by prior."""
     columns = (
         Column("prior"),
@@ -195,7 +195,7 @@ def _belief_table(whole: WholeRisk) -> AnswerTable:
     return AnswerTable(columns, tuple(rows))
 
 
-def _guess_words(whole: WholeRisk) -> str:
+def _guess_words(whole: ReleaseRisk) -> str:
     """Say what a guess is, and against which reference its bound is."""
     people = "a person's values" if whole.people == 1 else f"the values of {whole.people} people"
     words = (
@@ -208,7 +208,7 @@ def _guess_words(whole: WholeRisk) -> str:
     return words + "."
 
 
-def accusing_sentence(whole: WholeRisk) -> Sentence | None:
+def accusing_sentence(whole: ReleaseRisk) -> Sentence | None:
     """Say what changes at the lowest prior, for someone who accuses few; None if nothing is known of that.
 
     >>> from discreet.budget import load
@@ -234,7 +234,7 @@ accused at most 93.98 are present.
     )
 
 
-def guess_sentence(whole: WholeRisk) -> Sentence | None:
+def guess_sentence(whole: ReleaseRisk) -> Sentence | None:
     """Say how often a person's values are guessed.
 
     >>> from discreet.budget import load
@@ -259,7 +259,7 @@ has is right 0.05 % of the time with nothing published, and at most 27.73 % with
     )
 
 
-def attribute_sentences(whole: WholeRisk) -> Iterator[Sentence]:
+def attribute_sentences(whole: ReleaseRisk) -> Iterator[Sentence]:
     """Say of each attribute what everything published tells of it."""
     for row in whole.attributes:
         if row.guess is None or row.epsilon is None or row.right is None:
@@ -284,7 +284,7 @@ def attribute_sentences(whole: WholeRisk) -> Iterator[Sentence]:
         )
 
 
-def attribute_words(whole: WholeRisk) -> str:
+def attribute_words(whole: ReleaseRisk) -> str:
     """Say what the risk of one attribute is."""
     delta = Quantity(whole.attributes[0].delta, Style.GIVEN)
     return (
@@ -351,7 +351,7 @@ def _guess_table(rows: tuple[Guess, ...]) -> AnswerTable:
     return AnswerTable(columns, tuple(made))
 
 
-def attribute_table(whole: WholeRisk) -> AnswerTable:
+def attribute_table(whole: ReleaseRisk) -> AnswerTable:
     """Return the epsilon of each attribute alone, and what is guessed of it."""
     columns = (
         Column("attribute", "attribute", is_text=True),
@@ -388,7 +388,7 @@ def _attribute_row(row: AttributeRisk) -> tuple[object, ...]:
     )
 
 
-def exact_table(whole: WholeRisk, before: WholeRisk) -> AnswerTable:
+def exact_table(whole: ReleaseRisk, before: ReleaseRisk) -> AnswerTable:
     """Return the risk if only data sets are compared that agree on what is held exact, beside that of all.
 
     >>> from discreet.budget import load
@@ -433,7 +433,7 @@ def exact_table(whole: WholeRisk, before: WholeRisk) -> AnswerTable:
 # -- pictures ------------------------------------------------------------------------------------------------
 
 
-def _risk_picture(whole: WholeRisk) -> Picture:
+def _risk_picture(whole: ReleaseRisk) -> Picture:
     """Return the curves of detection on logarithmic axes, and right decisions by level."""
     curve = whole.curve()
     priors = whole.profile.priors
@@ -489,7 +489,7 @@ def predictive_panel(curve: tuple[tuple[float, float], ...], priors: tuple[float
 # -- words ---------------------------------------------------------------------------------------------------
 
 
-def _at_most(whole: WholeRisk) -> str:
+def _at_most(whole: ReleaseRisk) -> str:
     return " at most" if whole.profile.is_bound and whole.profile.complete else ""
 
 

@@ -37,7 +37,7 @@ from discreet.answers.risk_everything import (
     guess_sentence,
 )
 from discreet.budget.level_names import level_name
-from discreet.disclosure.everything import WholeRisk
+from discreet.disclosure.everything import ReleaseRisk
 from discreet.disclosure.profile import Risk, RiskProfile
 
 LOPSIDED = 0.8
@@ -47,7 +47,7 @@ Line = str | Sentence
 
 
 def explain_answer(
-    risk_profile: RiskProfile | WholeRisk, *, title: str = "", before: WholeRisk | None = None
+    risk_profile: RiskProfile | ReleaseRisk, *, title: str = "", before: ReleaseRisk | None = None
 ) -> Answer:
     """Say in plain words what can be learned about one person, at the first prior.
 
@@ -60,7 +60,7 @@ def explain_answer(
     ["- *From one count.* Someone who knows everyone else in the block, gives the target an even chance and \
 sees only the block's count is right 58.88 times in 100. Every other count is left out."]
     """
-    whole = risk_profile if isinstance(risk_profile, WholeRisk) else None
+    whole = risk_profile if isinstance(risk_profile, ReleaseRisk) else None
     profile = (
         risk_profile
         if isinstance(risk_profile, RiskProfile)
@@ -81,7 +81,7 @@ sees only the block's count is right 58.88 times in 100. Every other count is le
 
 
 def _page(
-    profile: RiskProfile, title: str, whole: WholeRisk | None, before: WholeRisk | None
+    profile: RiskProfile, title: str, whole: ReleaseRisk | None, before: ReleaseRisk | None
 ) -> Iterator[Line]:
     single = profile.people == 1
     who = f"one {profile.unit}" if single else f"{profile.people} records that change together"
@@ -114,13 +114,13 @@ def _page(
     yield from ("", "## The numbers", "", *_numbers(profile))
 
 
-def _missing(whole: WholeRisk | None) -> str:
+def _missing(whole: ReleaseRisk | None) -> str:
     """What every sentence leaves out."""
     more = "whatever else" if whole is not None and whole.exact else "what"
     return f"records that change together with the target's, and {more} is published without noise"
 
 
-def _changes(whole: WholeRisk, before: WholeRisk) -> Iterator[Line]:
+def _changes(whole: ReleaseRisk, before: ReleaseRisk) -> Iterator[Line]:
     table = exact_table(whole, before)
     yield f"| {' | '.join(column.title for column in table.head)} |"
     yield f"|{' --- |' * len(table.head)}"
@@ -146,7 +146,7 @@ def _others(profile: RiskProfile) -> str:
     return "everyone else" if profile.unit == "person" else f"every other {profile.unit}"
 
 
-def _in_short(profile: RiskProfile, release_risk: WholeRisk | None) -> Iterator[Line]:
+def _in_short(profile: RiskProfile, release_risk: ReleaseRisk | None) -> Iterator[Line]:
     whole = profile.overall[0]
     worst = max(profile.one_count, key=lambda row: row.advantage)
     where = place_words(worst.scope)
@@ -234,7 +234,7 @@ def _level(profile: RiskProfile, count: Risk, level: Risk) -> Sentence:
     )
 
 
-def _left_out(profile: RiskProfile, whole: WholeRisk | None) -> Iterator[Line]:
+def _left_out(profile: RiskProfile, whole: ReleaseRisk | None) -> Iterator[Line]:
     if profile.has_sums:
         yield f"- Smaller amounts. {OF_SUMS}"
     yield sentence(

@@ -36,7 +36,7 @@ from discreet.accounting.zcdp import zcdp_rho
 from discreet.areas.cells import detailed_cells, impossible_cells
 from discreet.areas.layout import Laws, Layout, laws_of, positions, units_of
 from discreet.areas.output import MARK, ArrowTable, arrow
-from discreet.areas.steps import step_column, unit_steps
+from discreet.areas.sum_units import step_column, unit_steps
 from discreet.areas.tree import Floats, Integers
 from discreet.audit.learned import Scores, learned_from_numbers, learned_from_parts
 from discreet.audit.looks import (

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         ratio,
     )
     from discreet.disclosure.category import Categories, categories, release_categories, table_categories
-    from discreet.disclosure.everything import WholeRisk, risk
+    from discreet.disclosure.everything import ReleaseRisk, risk
     from discreet.disclosure.hierarchy import HierarchyPosterior, hierarchy_posterior
     from discreet.disclosure.joint import Step, joint_accuracy, joint_posterior, joint_ratio, sequence
     from discreet.disclosure.population import records_risk
@@ -41,7 +41,7 @@ else:
             "discreet.disclosure.attack": "Attack decide decision_accuracy expected_loss expected_posterior "
             "expected_ratio independent_others log_odds posterior ratio",
             "discreet.disclosure.category": "Categories categories release_categories table_categories",
-            "discreet.disclosure.everything": "WholeRisk risk",
+            "discreet.disclosure.everything": "ReleaseRisk risk",
             "discreet.disclosure.hierarchy": "HierarchyPosterior hierarchy_posterior",
             "discreet.disclosure.joint": "Step joint_accuracy joint_posterior joint_ratio sequence",
             "discreet.disclosure.population": "records_risk",
@@ -57,13 +57,13 @@ __all__ = [
     "Categories",
     "HierarchyPosterior",
     "Poisson",
+    "ReleaseRisk",
     "Risk",
     "RiskProfile",
     "Step",
     "Table",
     "TwoLevels",
     "Uniform",
-    "WholeRisk",
     "categories",
     "decide",
     "decision_accuracy",

@@ -44,10 +44,10 @@ _MOST_CLASSES = 1000  # of values that recodes tell apart; with more, all querie
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class ExactCount:
     """A query of a level whose counts are published without noise.
 
-    >>> print(Held.read("State:total"))
+    >>> print(ExactCount.read("State:total"))
     State:total
     """
 
@@ -55,15 +55,15 @@ class Held:
     query: str
 
     @classmethod
-    def read(cls, text: str | Held | tuple[str, str]) -> Held:
+    def read(cls, text: str | ExactCount | tuple[str, str]) -> ExactCount:
         """Read LEVEL:QUERY.
 
-        >>> Held.read("State")
+        >>> ExactCount.read("State")
         Traceback (most recent call last):
         discreet.errors.InputError: what is held exact is 'State'; it is written LEVEL:QUERY, such as \
 State:total
         """
-        if isinstance(text, Held):
+        if isinstance(text, ExactCount):
             return text
         parts = text.partition(":")[::2] if isinstance(text, str) else text
         level, query = (part.strip() for part in parts)
@@ -103,11 +103,11 @@ class DataSetPairs:
         *,
         neighbours: Neighbours | None = None,
         people: int = 1,
-        exact: Iterable[str | Held | tuple[str, str]] = (),
+        exact: Iterable[str | ExactCount | tuple[str, str]] = (),
         jobs: int = 1,
     ) -> None:
         self.releases, self.people, self.jobs = tuple(releases), people, jobs
-        self.exact = tuple(dict.fromkeys(Held.read(one) for one in exact))
+        self.exact = tuple(dict.fromkeys(ExactCount.read(one) for one in exact))
         # checks the units, the relation and the number of people
         self.plain = (
             account(releases[0], neighbours=neighbours, people=people, jobs=jobs)

@@ -36,7 +36,7 @@ from discreet.accounting.parallel import Progress
 from discreet.budget.claims import AnswerKind, Claim
 from discreet.budget.events import releases_of
 from discreet.budget.neighbours import CaseLabel
-from discreet.disclosure.compared import DataSetPairs, Held, Keeps
+from discreet.disclosure.compared import DataSetPairs, ExactCount, Keeps
 from discreet.disclosure.profile import Pairs, Risk, RiskProfile, accuracy_at, level_risks, whole_risks
 from discreet.disclosure.questions import Risking
 from discreet.errors import InputError
@@ -110,7 +110,7 @@ class AttributeRisk:
 
 
 @dataclass(frozen=True, slots=True)
-class WholeRisk(Displayed):
+class ReleaseRisk(Displayed):
     """The risk of everything published together.
 
     `profile` has right decisions and beliefs by prior, and level by level. `told_apart` says that an exact
@@ -123,7 +123,7 @@ class WholeRisk(Displayed):
     guesses: tuple[Guess, ...]
     attributes: tuple[AttributeRisk, ...]
     releases: tuple[str, ...]
-    exact: tuple[Held, ...] = ()
+    exact: tuple[ExactCount, ...] = ()
     dropped: int = 0
     queries: int = 0
     told_apart: bool = False
@@ -139,13 +139,13 @@ class WholeRisk(Displayed):
         """How many people change together."""
         return self.profile.people
 
-    def at(self, prior: Number) -> WholeRisk:
+    def at(self, prior: Number) -> ReleaseRisk:
         """Return the risk at one prior."""
         return replace(self, profile=self.profile.at(prior))
 
 
 @asked_with(Risking)
-def risk(asked: Risking) -> WholeRisk:
+def risk(asked: Risking) -> ReleaseRisk:
     """Return what the best adversary makes of all releases together.
 
     `people` move together. `exact` names counts that are published without noise, `"State:total"`: only data
@@ -190,7 +190,7 @@ def risk(asked: Risking) -> WholeRisk:
         attributes.append(_attribute(compared, name, small, pairs, counted, alphas, priors))
         parts.done()
     profile = _profile(compared, whole, priors, pairs, priors[:1] if asked.certify else [], parts)
-    return WholeRisk(
+    return ReleaseRisk(
         profile,
         tuple(_detection(alpha, rate, priors) for alpha, rate in zip(alphas, found, strict=True)),
         _guesses(compared, whole, nobody, chances),

@@ -34,13 +34,13 @@ from discreet.disclosure.record_curves import RiskCurve, group_curve, noise_curv
 from discreet.disclosure.record_example import DecisionMap, ExamplePerson, decision_map, example_person
 from discreet.disclosure.records import (
     MOST_OUTCOMES,
+    AdversaryView,
     AreaRisk,
     EachPerson,
     GroupRisk,
     OffRisk,
     PeopleRisk,
     RecordsRisk,
-    Sight,
     SizeRisk,
     TwoLevelLaws,
     group_risk,
@@ -460,7 +460,7 @@ class _Study:
 
     # -- adversaries -----------------------------------------------------------------------------------
 
-    def _levels(self) -> list[Sight]:
+    def _levels(self) -> list[AdversaryView]:
         found = []
         for kind in self.kinds:
             values = None if self.noisy is None else self.noisy.values[kind]
@@ -468,7 +468,7 @@ class _Study:
             found.append(level_sight(name, self.noise[kind], self.count[kind], values, asked))
         return found
 
-    def _together(self) -> list[Sight]:
+    def _together(self) -> list[AdversaryView]:
         """Someone who knows the largest areas: the evidence of all levels adds up."""
         there = np.array([self.areas[kind] >= 0 for kind in self.kinds])
         chains, of = np.unique(there, axis=1, return_inverse=True)
@@ -489,9 +489,9 @@ class _Study:
         smallest = len(self.kinds) - 1 - np.argmax(there[::-1], axis=0)  # of the areas that ask
         counts = np.stack([self.count[kind] for kind in self.kinds])
         unique = counts[smallest, np.arange(smallest.size)] == 1
-        return [Sight(TOGETHER, "together", laws, law, unique, drawn)]
+        return [AdversaryView(TOGETHER, "together", laws, law, unique, drawn)]
 
-    def _hierarchy(self) -> list[Sight]:
+    def _hierarchy(self) -> list[AdversaryView]:
         """The paper's: the lowest area is known, the area above and the siblings are seen."""
         tree, lowest, noise = self.tree, self.lowest, self.noise
         area = self.areas[lowest]
@@ -534,9 +534,9 @@ class _Study:
                 own - known, group - known, self.noisy.family[lowest][seen] - own, siblings[seen]
             )
         unique = self.count[lowest] == 1
-        return [Sight(HIERARCHY, "hierarchy", every, law, unique, drawn)]
+        return [AdversaryView(HIERARCHY, "hierarchy", every, law, unique, drawn)]
 
-    def _all_above(self, others: Sequence[Sight]) -> list[Sight]:
+    def _all_above(self, others: Sequence[AdversaryView]) -> list[AdversaryView]:
         """As with the hierarchy, but all areas above are seen, with their other parts, merged or not."""
         unit = self.people.unit
         if len(self.kinds) < 2:
@@ -568,7 +568,7 @@ class _Study:
                 drawn[mine] = self._seen_above(path, mine, counts[:, 0] - 1)
         law = np.full(unit.size, -1, dtype=np.int64)
         laws, law[some], self.rounded = _simulated(paths, of[some], rests[some], self.people.people[some])
-        return [Sight(ALL_ABOVE, "above", laws, law, unique, drawn)]
+        return [AdversaryView(ALL_ABOVE, "above", laws, law, unique, drawn)]
 
     def _seen_above(self, path: PathAbove, mine: Integers, known: Integers) -> Floats:
         """The evidence of the numbers drawn, of the lowest area and of all above it."""
@@ -581,7 +581,7 @@ class _Study:
         own = (noisy[:, 0] - 0.5) / path.variances[0]
         return np.asarray(own + path.areas.evidence_from_above(noisy[:, 1:], sums))
 
-    def _estimates(self) -> list[Sight]:
+    def _estimates(self) -> list[AdversaryView]:
         """As of each level, from the best estimates of all queries of the release: variances and numbers."""
         view, node, made = self._best()
         classes = view.model.projection(self.query).classes[self.people.cell]
@@ -604,7 +604,7 @@ class _Study:
             name = f"{self.tree.levels[kind]}, {ESTIMATED}"
             sizes = tuple(distinct[usable].tolist())
             unique = self.count[kind] == 1
-            found.append(Sight(name, "estimates", laws, law.astype(np.int64), unique, drawn, sizes))
+            found.append(AdversaryView(name, "estimates", laws, law.astype(np.int64), unique, drawn, sizes))
         return found
 
     def _best(self) -> tuple[View, Integers, Estimates | None]:
@@ -744,7 +744,7 @@ class _Study:
         above = self.tree.parent[self.people.unit]
         return np.where(above >= 0, above, self.people.unit)
 
-    def _areas(self, label: str, sight: Sight, risk: GroupRisk) -> AreaRisk:
+    def _areas(self, label: str, sight: AdversaryView, risk: GroupRisk) -> AreaRisk:
         """The people of each area of a level, for the adversary of that level."""
         kind = self.tree.levels.index(sight.name)
         seen = self.areas[kind] >= 0

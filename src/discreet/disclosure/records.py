@@ -67,7 +67,7 @@ _FAR = 14.0  # standard deviations beyond which the siblings' count cannot be to
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sight:
+class AdversaryView:
     """What one adversary looks at: for each group of people a law of the evidence, and what was drawn.
 
     `law` is a place among `laws`, -1 for groups that the adversary cannot look at. `is_unique` says whether
@@ -406,7 +406,7 @@ class TwoLevelLaws:
 
 def level_sight(
     name: str, noise: Noise, count: Integers, noisy: Floats | None, asked: NDArray[np.bool_]
-) -> Sight:
+) -> AdversaryView:
     """Return what the adversary of a level looks at: the count of the cell, known but for the target.
 
     >>> noise = DiscreteGaussian(variance=5)
@@ -417,10 +417,10 @@ def level_sight(
     drawn = None if noisy is None else evidence_of(noise, noisy - (count - 1))
     law = np.where(asked, 0, -1)
     size = (noise.true_variance(),)
-    return Sight(name, "level", [EvidenceLaw.of_noise(noise)], law, (count == 1) & asked, drawn, size)
+    return AdversaryView(name, "level", [EvidenceLaw.of_noise(noise)], law, (count == 1) & asked, drawn, size)
 
 
-def group_risk(sight: Sight, prior: Prior) -> GroupRisk:
+def group_risk(sight: AdversaryView, prior: Prior) -> GroupRisk:
     """Return the risk of each group of people: means and chances over the noise, and what was drawn.
 
     >>> noise = DiscreteGaussian(variance="5.04")
@@ -452,7 +452,7 @@ def group_risk(sight: Sight, prior: Prior) -> GroupRisk:
     return GroupRisk(posterior, posterior / prior.present, *chances, seen, ratio, errors)
 
 
-def _by_law(sight: Sight) -> Iterator[tuple[Integers, PresentLaw]]:
+def _by_law(sight: AdversaryView) -> Iterator[tuple[Integers, PresentLaw]]:
     """Yield the groups of each law, and the law."""
     order = np.argsort(sight.law, kind="stable")
     order = order[np.searchsorted(sight.law[order], 0) :]
@@ -495,7 +495,7 @@ def evidence_for_posterior(prior: Prior, posterior: float) -> Floats:
 
 
 def people_rows(
-    label: str, sight: Sight, prior: Prior, risk: GroupRisk, people: Integers
+    label: str, sight: AdversaryView, prior: Prior, risk: GroupRisk, people: Integers
 ) -> tuple[PeopleRisk, ...]:
     """Return the risk of everyone and of the uniques for one adversary, groups weighted by their people."""
     rows = []
@@ -550,7 +550,7 @@ def _drawn(risk: GroupRisk, weights: Integers) -> Drawn:
 
 
 def ratio_histogram(
-    label: str, sight: Sight, prior: Prior, risk: GroupRisk, people: Integers
+    label: str, sight: AdversaryView, prior: Prior, risk: GroupRisk, people: Integers
 ) -> RatioHistogram:
     """Return how many people have a ratio between any two edges: expected over the noise, and drawn."""
     seen = sight.law >= 0

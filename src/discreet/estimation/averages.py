@@ -26,7 +26,7 @@ import numpy as np
 
 from discreet.areas.tree import Floats
 from discreet.errors import InputError
-from discreet.estimation.laws import Terms, half_widths, normal_quantile
+from discreet.estimation.error_laws import Terms, half_widths, normal_quantile
 from discreet.noise import Noise
 from discreet.numbers import share, shown
 

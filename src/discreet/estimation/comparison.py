@@ -17,8 +17,8 @@ import scipy
 
 from discreet.areas.tree import Floats
 from discreet.errors import InputError
+from discreet.estimation.error_laws import normal_quantile
 from discreet.estimation.estimates import ratio_interval
-from discreet.estimation.laws import normal_quantile
 from discreet.estimation.linear_algebra import one_algebra_thread
 from discreet.faces import Summarised
 from discreet.numbers import share, shown

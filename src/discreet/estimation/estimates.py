@@ -16,9 +16,9 @@ from discreet.areas.tree import Floats, Integers, Numbers, Tree
 from discreet.budget import Attributes, Tabulation
 from discreet.errors import InputError
 from discreet.estimation.component import ByComponent
+from discreet.estimation.error_laws import normal_quantile
 from discreet.estimation.fit import Residuals
 from discreet.estimation.intervals import Noises, View, independent_noises, shared_widths
-from discreet.estimation.laws import normal_quantile
 from discreet.estimation.model import KnownOfUnits, Model, Piece, size_of
 from discreet.estimation.normal import Law
 from discreet.estimation.solution import Passes, Solution, sum_weights

@@ -31,7 +31,6 @@ from discreet.estimation.input.noisy_table import TableForm, column_names
 from discreet.estimation.input.published import Published
 from discreet.estimation.input.sampling import SamplingErrors, read_sampling, sampling_columns
 from discreet.estimation.linear_algebra import one_algebra_thread
-from discreet.estimation.output.areas import area_estimates, read_areas
 from discreet.estimation.output.bounded_tables import bounded_tables
 from discreet.estimation.output.clipping import Clipped, estimated_clips
 from discreet.estimation.output.contrasts import CONTRASTS, changes_since, contrast_blocks, named_contrasts
@@ -46,6 +45,7 @@ from discreet.estimation.output.estimate_table import (
 )
 from discreet.estimation.output.fit_report import fit_record, found_fit
 from discreet.estimation.output.microdata import PeopleFiles, check_people, write_as_records, write_held
+from discreet.estimation.output.own_areas import area_estimates, read_areas
 from discreet.estimation.output.part_tables import Settling, fingerprint, parts_within, resumed
 from discreet.estimation.output.redrawing import Redrawing
 from discreet.estimation.questions import INTERVALS, Estimating

@@ -38,7 +38,7 @@ import scipy
 
 from discreet.areas.tree import Floats, Integers, Numbers
 from discreet.budget.scope import Extent
-from discreet.estimation.laws import traits
+from discreet.estimation.error_laws import traits
 from discreet.estimation.model import size_of
 from discreet.estimation.normal import UNIT, Law, Normal
 

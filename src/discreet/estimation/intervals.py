@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from discreet.areas.tree import Floats, Integers, Tree
 from discreet.estimation.component import ByComponent, Columns
-from discreet.estimation.laws import (
+from discreet.estimation.error_laws import (
     NEGLIGIBLE,
     Errors,
     Terms,

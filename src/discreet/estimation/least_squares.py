@@ -42,7 +42,7 @@ import scipy
 from numpy.typing import NDArray
 
 from discreet.areas.tree import Floats
-from discreet.estimation.laws import normal_quantile
+from discreet.estimation.error_laws import normal_quantile
 
 Truths = NDArray[np.bool_]
 

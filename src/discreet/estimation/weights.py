@@ -18,7 +18,7 @@ import numpy as np
 
 from discreet.areas.tree import Floats, Integers, Tree
 from discreet.estimation.component import ByComponent
-from discreet.estimation.laws import traits
+from discreet.estimation.error_laws import traits
 from discreet.estimation.model import KnownOfUnits, size_of
 from discreet.estimation.normal import Normal
 from discreet.estimation.solution import Solution

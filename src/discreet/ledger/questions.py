@@ -33,10 +33,6 @@ Addresses = Annotated[
     TableSource,
     file_option("With households: where they are, a public table, if the release has [addresses]."),
 ]
-BureauColumns = Annotated[
-    bool,
-    Option("Also write the tables of the Supplemental DHC in the columns of the Census Bureau's program."),
-]
 LedgerFile = Annotated[
     FilePath | None,
     file_option(

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from discreet.areas.layout import Laws, Layout, laws_of, variances_of
 from discreet.areas.output import TEXTS, Columns, Folder, output_format, read_output
-from discreet.areas.steps import Steps, step_column, unit_steps
+from discreet.areas.sum_units import Steps, step_column, unit_steps
 from discreet.areas.tree import Floats, Integers
 from discreet.budget import Neighbours, Release
 from discreet.budget.events import release_of

@@ -12,7 +12,6 @@ from discreet.files import TableSource
 from discreet.ledger.questions import (
     Addresses,
     AtMost,
-    BureauColumns,
     Excess,
     Format,
     ForSpreadsheets,
@@ -27,6 +26,11 @@ from discreet.ledger.questions import (
 )
 from discreet.questions import Option, file_option, repeated_option
 from discreet.records.questions import RecordInput
+
+BureauColumns = Annotated[
+    bool,
+    Option("Also write the tables of the Supplemental DHC in the columns of the Census Bureau's program."),
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from discreet.areas.output import output_format
-from discreet.areas.steps import Steps, step_column, unit_steps
+from discreet.areas.sum_units import Steps, step_column, unit_steps
 from discreet.budget.events import release_of
 from discreet.faces import Summarised
 from discreet.ledger import records_per_person as contents

@@ -20,7 +20,7 @@ from discreet.areas.layout import (
     units_of,
 )
 from discreet.areas.output import strings
-from discreet.areas.steps import check_steps, unit_steps
+from discreet.areas.sum_units import check_steps, unit_steps
 from discreet.areas.tree import Integers, Tree
 from discreet.budget import Attributes, Release
 from discreet.budget.noise_table import queries_of

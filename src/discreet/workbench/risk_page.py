@@ -29,7 +29,7 @@ from discreet.answers.risk_everything import (
 )
 from discreet.budget.level_names import level_name
 from discreet.disclosure.adversary import Adversary, Attacked, attackable, attacked
-from discreet.disclosure.everything import WholeRisk
+from discreet.disclosure.everything import ReleaseRisk
 from discreet.disclosure.profile import RiskProfile
 from discreet.errors import DiscreetError, InputError
 from discreet.workbench import controls as c
@@ -55,7 +55,7 @@ class _RiskPage(c.Page):
         self.asked: Adversary | None = None
         self.attack: Question[Attacked] = self.question(attacked, 0.1, 120)
         self.main: Question[MainPath] = self.question(best_on_main_path, 0.3, 300)
-        self.whole: Question[WholeRisk] = self.question(
+        self.whole: Question[ReleaseRisk] = self.question(
             everything_published, 0.4, 1800, long=True, all_cases=True, reports=True
         )
 
@@ -362,7 +362,7 @@ def _rare(page: _RiskPage) -> None:
             "logarithmic axes.",
         )
 
-    def build_attributes(risk: WholeRisk) -> None:
+    def build_attributes(risk: ReleaseRisk) -> None:
         if risk.attributes:
             c.words(attribute_words(risk), "wb-text", "p").style("margin: 0 0 6px")
             _shown_table(attribute_table(risk))
@@ -383,7 +383,7 @@ def _rare(page: _RiskPage) -> None:
     page.show(card, lambda: page.whole.now is not None)
 
 
-def _points(risk: WholeRisk) -> tuple[tuple[float, float], ...]:
+def _points(risk: ReleaseRisk) -> tuple[tuple[float, float], ...]:
     """The points that the table has."""
     return tuple((row.false_positive_rate, row.true_positive_rate) for row in risk.detections)
 

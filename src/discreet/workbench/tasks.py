@@ -25,7 +25,7 @@ from discreet.comparisons.gaussian_dp import GaussianDP
 from discreet.comparisons.sampling import finite_epsilons, sample_profile, tradeoff_from_profile
 from discreet.comparisons.zcdp import ZCDP
 from discreet.disclosure.adversary import PRIORS, Line, line_of
-from discreet.disclosure.everything import WholeRisk, risk
+from discreet.disclosure.everything import ReleaseRisk, risk
 from discreet.disclosure.profile import RiskProfile, best_accuracies, risk_profile
 from discreet.estimation import accuracy
 from discreet.estimation.expected_accuracy import MarginLine, margin_lines
@@ -253,7 +253,7 @@ def everything_published(
     neighbours: Neighbours,
     jobs: int = 1,
     progress: Callable[[int, int], None] | None = None,
-) -> WholeRisk:
+) -> ReleaseRisk:
     """Return the risk of everything published, at the prior asked for and at a low one."""
     priors = list(dict.fromkeys([prior, RARE]))
     return risk(release, prior=priors, neighbours=neighbours, jobs=jobs, progress=progress)

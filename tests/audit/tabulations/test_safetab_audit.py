@@ -25,7 +25,7 @@ from discreet.audit.looks import ALPHAS, Audit, summed_look
 from discreet.audit.tabulations import runs as audit
 from discreet.audit.tabulations.runs import TabulationPair, _fetched, audit_tabulation, judged_runs
 from discreet.census.mechanism import adaptive
-from discreet.census.mechanism.parts import Part
+from discreet.census.mechanism.parts import GroupArrays
 from discreet.census.mechanism.records import count
 from discreet.census.safetab import account, run_plan
 from discreet.census.safetab.configuration import read_configuration
@@ -37,7 +37,7 @@ from discreet.noise import Noise
 from discreet.records.engine import Engine
 from discreet.testing import NotPrivateSeededEntropy
 
-Drawn = Sequence[Sequence[Mapping[tuple[str, int], Part]]]
+Drawn = Sequence[Sequence[Mapping[tuple[str, int], GroupArrays]]]
 
 
 @pytest.fixture(scope="module")

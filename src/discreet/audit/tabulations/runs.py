@@ -63,7 +63,7 @@ from discreet.audit.runs import MOST_NUMBERS, asked_runs, run_seed
 from discreet.budget import grouped
 from discreet.budget.scope import Extent, Scope
 from discreet.census.mechanism.adaptive import Mechanism, column
-from discreet.census.mechanism.parts import Codes, Part, keys
+from discreet.census.mechanism.parts import Codes, GroupArrays, keys
 from discreet.census.mechanism.published import Picked
 from discreet.census.mechanism.records import count, find_sources
 from discreet.census.mechanism.released import read_released
@@ -167,7 +167,7 @@ SAFETAB_RUN = AuditedMechanism(
 
 def judged_runs(
     pair: TabulationPair,
-    drawn: Sequence[Sequence[Mapping[Place, Part]]],
+    drawn: Sequence[Sequence[Mapping[Place, GroupArrays]]],
     *,
     seed: int,
     written: int = 0,
@@ -428,11 +428,11 @@ class TabulationPair:
     def _picked(self) -> dict[Place, Picked]:
         return self.plan.picked(self.counts[0].geography)[1]
 
-    def drawn(self, runs: int, seed: int) -> list[list[dict[Place, Part]]]:
+    def drawn(self, runs: int, seed: int) -> list[list[dict[Place, GroupArrays]]]:
         """Draw so many runs of each side."""
         return [[self.draw(side, run_seed(seed, side, run)) for run in range(runs)] for side in (0, 1)]
 
-    def draw(self, side: int, seed: int) -> dict[Place, Part]:
+    def draw(self, side: int, seed: int) -> dict[Place, GroupArrays]:
         """Draw the noise of a run as `run` does, before negative counts are cut."""
         options = replace(self.plan.options, rehearsal=seed)
         uncut = replace(self.plan.configuration, allow_negative_counts=True)
@@ -443,7 +443,7 @@ class TabulationPair:
         )
 
     def mismatches(
-        self, drawn: Sequence[Sequence[Mapping[Place, Part]]], seed: int, written: int, folder: Path
+        self, drawn: Sequence[Sequence[Mapping[Place, GroupArrays]]], seed: int, written: int, folder: Path
     ) -> tuple[int, int]:
         """Return how many groups that were written are not those drawn, of how many."""
         wrong, many = 0, 0
@@ -469,7 +469,7 @@ class TabulationPair:
         return wrong, many
 
 
-def _is_same(drawn: Part, read: Part) -> bool:
+def _is_same(drawn: GroupArrays, read: GroupArrays) -> bool:
     return all(
         np.array_equal(getattr(drawn, name), getattr(read, name))
         for name in ("region", "iteration", "table", "values")
@@ -509,7 +509,9 @@ class _Truth:
 class _PlaceRuns:
     """All runs of a geography and level: the table of each group (-1: not published), and its noise."""
 
-    def __init__(self, pair: TabulationPair, mechanism: Mechanism, runs: Sequence[Sequence[Part]]) -> None:
+    def __init__(
+        self, pair: TabulationPair, mechanism: Mechanism, runs: Sequence[Sequence[GroupArrays]]
+    ) -> None:
         plan, self.mechanism = pair.plan, mechanism
         self.name = plan.configuration.tabulation.place_words(mechanism.place)
         self.truth = [_Truth(plan, mechanism, side) for side in pair.counts]

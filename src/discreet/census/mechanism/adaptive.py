@@ -37,7 +37,7 @@ from discreet.areas.output import ArrowTable, arrow, spread
 from discreet.census.mechanism.configuration import Configuration, Privacy
 from discreet.census.mechanism.groups import Specification, Stability
 from discreet.census.mechanism.ladder import Ladder
-from discreet.census.mechanism.parts import Codes, Integers, Part, joined, keys
+from discreet.census.mechanism.parts import Codes, GroupArrays, Integers, joined, keys
 from discreet.census.mechanism.published import Picked
 from discreet.census.mechanism.trials import Trials
 from discreet.errors import InputError
@@ -244,7 +244,7 @@ def survivors(
     iteration: Codes,
     *,
     source: Entropy | None = None,
-) -> Part:
+) -> GroupArrays:
     """Return the empty groups that are released, among all pairs but the given ones, which are not empty.
 
     `iterations` are the sorted indices of the iterations that are tabulated; `region` and `iteration` are
@@ -252,7 +252,7 @@ def survivors(
     """
     if mechanism.stage_one is None or mechanism.stage_two is None or not regions or not iterations.size:
         # without noise an empty group stays empty, and is dropped
-        return Part.of(mechanism.ladder, mechanism.geography, mechanism.level, [], [], [], [], [])
+        return GroupArrays.of(mechanism.ladder, mechanism.geography, mechanism.level, [], [], [], [], [])
     survival = Survival.of(mechanism)
     taken = region.astype(np.int64) * iterations.size + np.searchsorted(iterations, iteration)
     taken = np.append(taken, regions * iterations.size)  # beyond all pairs, so that each has a next one
@@ -261,7 +261,7 @@ def survivors(
         pairs.append(found[taken[np.searchsorted(taken, found)] != found])
     pair = np.concatenate(pairs)
     table, values = outcomes(survival, mechanism.ladder, pair.size, source=source)
-    return Part(
+    return GroupArrays(
         mechanism.ladder,
         mechanism.geography,
         mechanism.level,
@@ -304,7 +304,7 @@ def noisy(
     allow_negative: bool,
     source: Entropy | None = None,
     picked: Picked | None = None,
-) -> Part:
+) -> GroupArrays:
     """Return the released groups of one geography and level: noise, suppression, clamping, in this order.
 
     Guarantee. Assumed: one person is counted in at most `mechanism.stability` groups of a region, once in
@@ -338,12 +338,12 @@ def _as_picked(
     mechanism: Mechanism,
     picked: Picked | None,
     source: Entropy | None,
-) -> Part:
+) -> GroupArrays:
     """Return the groups of a published list, each with noise on the cells of the table its count picks."""
     if picked is None:
         raise ValueError("the ladder takes its tables from an input, and none is given")
     table = np.searchsorted(mechanism.thresholds, picked.count, side="right").astype(np.int8)
-    part = Part(
+    part = GroupArrays(
         mechanism.ladder,
         mechanism.geography,
         mechanism.level,
@@ -360,7 +360,7 @@ def _as_picked(
     return part
 
 
-def true_totals(counts: GroupCounts, part: Part) -> Integers:
+def true_totals(counts: GroupCounts, part: GroupArrays) -> Integers:
     """Return the true total of each group of a part."""
     found = counts.totals(part.geography, part.level)
     there = keys(column(found, "region", np.int32), column(found, "iteration", np.int32))
@@ -378,7 +378,7 @@ def measured(
     iteration: Codes,
     count: Integers,
     source: Entropy | None,
-) -> Part:
+) -> GroupArrays:
     """Return those of the given groups that are not suppressed, with noise.
 
     Most are suppressed, so they are drawn some millions at a time, and only the others are kept.
@@ -386,7 +386,7 @@ def measured(
     blocks = [slice(start, start + AT_ONCE) for start in range(0, max(1, count.size), AT_ONCE)]
     some = [stage_one(mechanism, total_only, region[b], iteration[b], count[b], source) for b in blocks]
     region, iteration, table, values = (np.concatenate(columns) for columns in zip(*some, strict=True))
-    part = Part(
+    part = GroupArrays(
         mechanism.ladder,
         mechanism.geography,
         mechanism.level,
@@ -428,7 +428,7 @@ def stage_one(
     return region[kept], iteration[kept], table[kept], values[kept]
 
 
-def fill(counts: GroupCounts, part: Part, large: NDArray[np.intp]) -> None:
+def fill(counts: GroupCounts, part: GroupArrays, large: NDArray[np.intp]) -> None:
     """Write the true cells of the groups at these places into the part."""
     if not large.size:
         return

@@ -25,13 +25,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from discreet.census.mechanism.groups import Specification
-from discreet.census.mechanism.parts import Codes, Part, joined, keys
+from discreet.census.mechanism.parts import Codes, GroupArrays, joined, keys
 from discreet.census.mechanism.regions import Classes
 from discreet.census.mechanism.tabulation import AdaptiveTabulation
 from discreet.errors import InputError
 from discreet.memory import set_fields
 
-Parts = Mapping[tuple[str, int], Part]
+Parts = Mapping[tuple[str, int], GroupArrays]
 """Released groups by geography and level."""
 
 
@@ -42,14 +42,14 @@ def donate(
     tabulation: AdaptiveTabulation,
     *,
     order: Sequence[str] | None = None,
-) -> tuple[dict[tuple[str, int], Part], int]:
+) -> tuple[dict[tuple[str, int], GroupArrays], int]:
     """Return the groups after donation, and how many were given; `tabulated` are the iterations of each
     place. `order` is that of the donors, by default the specification's.
 
     >>> from discreet.census.safetab.specification import safetab_p
     >>> own = safetab_p()
-    >>> county = Part.of(own.ladder(1), "COUNTY", 1, [0], [0], [0], [0], [30])
-    >>> tract = Part.of(own.ladder(1), "TRACT", 1, [0], [0], [0], [0], [41])
+    >>> county = GroupArrays.of(own.ladder(1), "COUNTY", 1, [0], [0], [0], [0], [30])
+    >>> tract = GroupArrays.of(own.ladder(1), "TRACT", 1, [0], [0], [0], [0], [41])
     >>> same = [[("COUNTY", 0), ("TRACT", 0)]]
     >>> parts = {("COUNTY", 1): county, ("TRACT", 1): tract}
     >>> after, given = donate(parts, same, {("COUNTY", 1): [0], ("TRACT", 1): [0]}, own)
@@ -93,7 +93,7 @@ def donate(
 
 
 def _donors(
-    parts: Mapping[str, Part], region_of: Mapping[str, Codes]
+    parts: Mapping[str, GroupArrays], region_of: Mapping[str, Codes]
 ) -> dict[str, tuple[Codes, NDArray[np.intp]]]:
     """Return for each geography, in the order of donors, the classes it gives to and the groups it gives."""
     seen = np.zeros(0, dtype=np.int64)
@@ -173,7 +173,7 @@ def corrected(
     pairs: Mapping[int, int],
     tabulated: Mapping[tuple[str, int], Sequence[int]],
     how: Corrections,
-) -> dict[tuple[str, int], Part]:
+) -> dict[tuple[str, int], GroupArrays]:
     """Correct released groups; `pairs` are `partners`, `tabulated` the iterations of each place.
 
     First negative counts: cells below zero become zero, or a group with such a cell is dropped. Then an alone
@@ -183,7 +183,7 @@ def corrected(
     >>> from discreet.census.safetab.specification import safetab_p
     >>> region, iteration, none = [0, 0, 1, 1, 2], [3, 7, 3, 7, 3], [0] * 5
     >>> ladder = safetab_p().ladder(1)
-    >>> part = Part.of(ladder, "COUNTY", 1, region, iteration, none, none, [40, 39, 40, 41, 25])
+    >>> part = GroupArrays.of(ladder, "COUNTY", 1, region, iteration, none, none, [40, 39, 40, 41, 25])
     >>> for which in ("both", "alone"):
     ...     kept = corrected({("COUNTY", 1): part}, {3: 7}, {("COUNTY", 1): [3, 7]}, Corrections(which))
     ...     kept["COUNTY", 1].region.tolist(), kept["COUNTY", 1].values.tolist()

@@ -22,13 +22,13 @@ Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class GroupArrays:
     """The groups of one geography and level, sorted by region and iteration.
 
     `label` says whose noise a group has: see `Labels`. Regions and iterations are indices.
 
     >>> from discreet.census.safetab.specification import safetab_p
-    >>> part = Part.of(safetab_p().ladder(1), "USA", 1, [0, 0], [4, 3], [0, 0], [0, 0], [7, 8])
+    >>> part = GroupArrays.of(safetab_p().ladder(1), "USA", 1, [0, 0], [4, 3], [0, 0], [0, 0], [7, 8])
     >>> part.iteration.tolist(), part.totals().tolist()
     ([3, 4], [8, 7])
     """
@@ -53,7 +53,7 @@ class Part:
         table: Sequence[int] | Small,
         label: Sequence[int] | Codes,
         values: Sequence[int] | Integers,
-    ) -> Part:
+    ) -> GroupArrays:
         """Return a part from groups in any order."""
         return cls(
             ladder,
@@ -86,7 +86,7 @@ class Part:
             return np.zeros(0, dtype=np.int64)
         return np.add.reduceat(self.values, self.starts())
 
-    def take(self, which: Places) -> Part:
+    def take(self, which: Places) -> GroupArrays:
         """Return the groups at these places, in this order."""
         return replace(
             self,
@@ -97,21 +97,21 @@ class Part:
             values=self.values[spread(self.starts()[which], self.widths()[which])],
         )
 
-    def keep(self, mask: NDArray[np.bool_]) -> Part:
+    def keep(self, mask: NDArray[np.bool_]) -> GroupArrays:
         """Return the groups where the mask is true."""
         return self if mask.all() else self.take(np.flatnonzero(mask))
 
-    def sorted(self) -> Part:
+    def sorted(self) -> GroupArrays:
         """Return the groups by region, then iteration."""
         order = np.lexsort((self.iteration, self.region))
         return self if (order == np.arange(order.size)).all() else self.take(order)
 
-    def clamped(self) -> Part:
+    def clamped(self) -> GroupArrays:
         """Return the groups with zero for cells that are below zero."""
         return replace(self, values=np.maximum(self.values, 0))
 
 
-def joined(parts: Sequence[Part]) -> Part:
+def joined(parts: Sequence[GroupArrays]) -> GroupArrays:
     """Return one part with the groups of several, all of one geography and level."""
     return replace(
         parts[0],
@@ -128,11 +128,12 @@ def keys(region: Codes, iteration: Codes) -> Integers:
     return region.astype(np.int64) << 32 | iteration
 
 
-def published_rows(part: Part) -> Integers:
+def published_rows(part: GroupArrays) -> Integers:
     """Return the rows of groups that have more than a total, one group after the other.
 
     >>> from discreet.census.safetab.specification import safetab_p
-    >>> part = Part.of(safetab_p().ladder(1), "USA", 1, [0], [0], [1], [0], [1, 2, 3, 4, 10, 20, 30, 40])
+    >>> values = [1, 2, 3, 4, 10, 20, 30, 40]
+    >>> part = GroupArrays.of(safetab_p().ladder(1), "USA", 1, [0], [0], [1], [0], values)
     >>> published_rows(part).tolist()
     [10, 100, 1, 2, 3, 4, 10, 20, 30, 40]
     """

@@ -15,7 +15,7 @@ from discreet.areas.output import MARK, MARKED, ArrowArray, ArrowTable, arrow, f
 from discreet.census.mechanism.groups import Specification
 from discreet.census.mechanism.ladder import CELL, Ladder
 from discreet.census.mechanism.margins import NO_NOISE, Label, Labels, Margin
-from discreet.census.mechanism.parts import Integers, Part, Places, Small
+from discreet.census.mechanism.parts import GroupArrays, Integers, Places, Small
 from discreet.census.mechanism.writer import BUREAU_MARGIN, GROUP_COLUMNS, MORE_COLUMNS, NUMBERS, T1_COLUMNS
 from discreet.errors import InputError
 from discreet.tables import Kind, Problems, find_columns, open_table
@@ -28,7 +28,7 @@ ENDINGS = ("csv", "parquet", "psv", "txt")
 class Released:
     """The groups of an output by geography and level, the margins by ladder, and what its files are like."""
 
-    parts: dict[tuple[str, int], Part]
+    parts: dict[tuple[str, int], GroupArrays]
     regions: dict[str, Sequence[str]]
     labels: dict[str, Labels]
     bureau: bool
@@ -50,7 +50,7 @@ def read_released(
         name: list(regions[name]) if regions else _own([t1 for t1, _ in tables], name)
         for name in specification.tabulation.geographies
     }
-    parts: dict[tuple[str, int], Part] = {}
+    parts: dict[tuple[str, int], GroupArrays] = {}
     labels = {}
     for ladder, files, (t1, t2) in zip(ladders, paths, tables, strict=True):
         names = (ladder.folder,) * 2 if ladder.folder else (files[0].name, files[1].name)
@@ -100,7 +100,7 @@ def _read_ladder(
     t2: ArrowTable,
     specification: Specification,
     known: Mapping[str, Sequence[str]],
-    parts: dict[tuple[str, int], Part],
+    parts: dict[tuple[str, int], GroupArrays],
 ) -> Labels:
     """Read the two tables of a ladder into parts, and return the margins behind their labels."""
     first, second = names
@@ -146,7 +146,7 @@ def _read_ladder(
         region = key[mask] >> _ITERATION & (1 << _REGION) - 1
         iteration = key[mask] & (1 << _ITERATION) - 1
         inside = values[np.repeat(mask, widths)]
-        parts[geography, level] = Part.of(
+        parts[geography, level] = GroupArrays.of(
             ladder, geography, level, region, iteration, table[mask], label[mask], inside
         )
     return labels

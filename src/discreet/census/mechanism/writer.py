@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from discreet.areas.output import MARK, ArrowArray, ArrowSchema, Folder, OutputTable, arrow, coded, strings
 from discreet.census.mechanism.ladder import Ladder
 from discreet.census.mechanism.margins import Labels, Margin
-from discreet.census.mechanism.parts import Codes, Integers, Part, Places, published_rows
+from discreet.census.mechanism.parts import Codes, GroupArrays, Integers, Places, published_rows
 
 FORMAT = "discreet safetab 1"
 """Of `summary.json`."""
@@ -105,7 +105,7 @@ class Writer:
         for file in self._files.values():
             file.close()
 
-    def write(self, part: Part, regions: Sequence[str]) -> None:
+    def write(self, part: GroupArrays, regions: Sequence[str]) -> None:
         """Append the groups of one geography and level."""
         names, tables = strings(list(regions)), self.ladder.names
         for chunk in _chunks(part):
@@ -126,7 +126,7 @@ class Writer:
     def _stem(self, table: str, which: str) -> str:
         return f"{self.ladder.folder}/{table}/{which}"
 
-    def _table(self, part: Part, number: int, names: ArrowArray) -> None:
+    def _table(self, part: GroupArrays, number: int, names: ArrowArray) -> None:
         """Append groups that all have one table of a folder: the total of each, then its other rows."""
         ladder, table = self.ladder, self.ladder.names[number]
         rows = ladder.rungs[number].rows if number else ()
@@ -164,7 +164,7 @@ class Writer:
         mark = {"warning": self.folder.mark} if self.folder.mark else None
         return pa.schema([(name, types.get(name, text)) for name in (*columns, *marked)], metadata=mark)
 
-    def _cells(self, part: Part, names: ArrowArray) -> None:
+    def _cells(self, part: GroupArrays, names: ArrowArray) -> None:
         tables, heights = self.ladder.names, self.ladder.heights[part.table]
         table = np.repeat(part.table, heights)
         row = np.arange(table.size) - np.repeat(np.cumsum(heights) - heights, heights)
@@ -182,7 +182,7 @@ class Writer:
     def _append(
         self,
         stem: str,
-        part: Part,
+        part: GroupArrays,
         group: Places,
         names: ArrowArray,
         columns: dict[str, object],
@@ -206,7 +206,7 @@ class Writer:
         self._files[stem].write([arrow().array(one) if isinstance(one, np.ndarray) else one for one in found])
 
 
-def _chunks(part: Part) -> Iterator[Part]:
+def _chunks(part: GroupArrays) -> Iterator[GroupArrays]:
     """Yield the groups of a part, in order, so many that their rows fit into memory."""
     ends = np.cumsum(part.widths() + 2)
     start = 0

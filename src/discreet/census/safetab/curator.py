@@ -36,7 +36,7 @@ from discreet.census.mechanism.configuration import Configuration, Place, Privac
 from discreet.census.mechanism.groups import Specification
 from discreet.census.mechanism.ladder import Ladder
 from discreet.census.mechanism.margins import variance_of
-from discreet.census.mechanism.parts import Codes, Part, keys, published_rows
+from discreet.census.mechanism.parts import Codes, GroupArrays, keys, published_rows
 from discreet.census.mechanism.published import Picked, find_totals, picked_groups, read_lists
 from discreet.census.mechanism.regions import Classes
 from discreet.census.mechanism.released import Released, read_released
@@ -449,7 +449,7 @@ class _Place:
         releasing: ReleaseChances,
         counts: GroupCounts,
         released: Released,
-        part: Part,
+        part: GroupArrays,
         picked: Picked | None,
     ) -> None:
         self._releasing, self._part, self._ladder = releasing, part, part.ladder

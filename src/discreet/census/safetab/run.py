@@ -55,7 +55,7 @@ from discreet.questions import Option
 from discreet.rehearsal import NOT_PRIVATE
 
 if TYPE_CHECKING:
-    from discreet.census.mechanism.parts import Part
+    from discreet.census.mechanism.parts import GroupArrays
     from discreet.census.mechanism.regions import Geography
     from discreet.ledger.resumable import Resumable
     from discreet.records.engine import Engine
@@ -299,7 +299,7 @@ def _connected(
 
 def _noisy_groups(
     plan: RunPlan, data: Path, engine: Engine, run: ReleaseRun
-) -> tuple[dict[tuple[str, int], Part], Geography]:
+) -> tuple[dict[tuple[str, int], GroupArrays], Geography]:
     """Count the records and add noise, once it is allowed for these inputs; return groups and regions."""
     from discreet.census.mechanism.records import Source, count
 

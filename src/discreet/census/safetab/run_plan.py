@@ -19,7 +19,7 @@ from discreet.census.mechanism.configuration import Configuration
 from discreet.census.mechanism.corrections import Corrections, Parts, corrected, donate, partners
 from discreet.census.mechanism.groups import Specification
 from discreet.census.mechanism.margins import Labels, label
-from discreet.census.mechanism.parts import Part
+from discreet.census.mechanism.parts import GroupArrays
 from discreet.census.mechanism.published import (
     Picked,
     PublishedTotals,
@@ -262,7 +262,7 @@ class RunPlan:
         source: Entropy | None,
         clock: Clock,
         picked: Mapping[tuple[str, int], Picked] | None = None,
-    ) -> dict[tuple[str, int], Part]:
+    ) -> dict[tuple[str, int], GroupArrays]:
         """Return the released groups of every geography and level, before post-processing."""
         found = {}
         with clock.stage("noise") as tell:
@@ -282,7 +282,7 @@ class RunPlan:
 
     def process(
         self, noisy: Parts, geography: Geography, water: frozenset[str]
-    ) -> tuple[dict[tuple[str, int], Part], int, int]:
+    ) -> tuple[dict[tuple[str, int], GroupArrays], int, int]:
         """Return the groups after post-processing, and how many were donated and dropped."""
         parts, donated, dropped = dict(noisy), 0, 0
         classes = geography.coterminous(water) if self.options.coterminous else ()

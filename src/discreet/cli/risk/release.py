@@ -117,11 +117,11 @@ def explain(
     given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
     release = console.read_release(target, given.get("neighbours"))
     from discreet.answers.risk_explain import explain_answer
-    from discreet.disclosure.everything import WholeRisk, risk
+    from discreet.disclosure.everything import ReleaseRisk, risk
 
     held = [exact for text in given.pop("exact", ()) for exact in _held(text)]
 
-    def asked(exact: list[str], progress: Callable[[int, int], None] | None) -> WholeRisk:
+    def asked(exact: list[str], progress: Callable[[int, int], None] | None) -> ReleaseRisk:
         return risk(
             release,
             exact=exact,

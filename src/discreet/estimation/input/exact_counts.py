@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from discreet.areas.layout import Layout, positions, units_of
-from discreet.areas.steps import check_steps, unit_steps
+from discreet.areas.sum_units import check_steps, unit_steps
 from discreet.budget import Release
 from discreet.budget.variables import IN_UNITS_OF
 from discreet.errors import InputError

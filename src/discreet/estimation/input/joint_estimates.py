@@ -22,6 +22,7 @@ from discreet.budget.level_names import find_level
 from discreet.budget.scope import Extent, Scope
 from discreet.budget.variables import COUNT
 from discreet.errors import InputError
+from discreet.estimation.error_laws import Errors, Terms
 from discreet.estimation.estimates import (
     Estimates,
     Measurements,
@@ -37,7 +38,6 @@ from discreet.estimation.input.bounds import Bounds, joint_bounds
 from discreet.estimation.input.exact_counts import join_exact
 from discreet.estimation.input.published import Exact, Published
 from discreet.estimation.intervals import FAR, Noises, mixed_noises
-from discreet.estimation.laws import Errors, Terms
 from discreet.estimation.model import Model, as_written
 from discreet.estimation.normal import Law
 from discreet.estimation.whole.subtrees import TreePart, part_of_source

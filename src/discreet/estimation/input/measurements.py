@@ -11,7 +11,7 @@ import numpy as np
 
 from discreet.areas.layout import Laws, Layout, laws_of, lookup, positions, read_tree, read_units, units_of
 from discreet.areas.output import MARK, MARKED, arrow, find_output
-from discreet.areas.steps import check_steps, found_steps, unit_steps
+from discreet.areas.sum_units import check_steps, found_steps, unit_steps
 from discreet.areas.tree import Integers, Tree
 from discreet.budget import Release, load_file
 from discreet.budget.noise_table import noises

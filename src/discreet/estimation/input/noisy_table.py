@@ -24,9 +24,9 @@ from discreet.budget import Attributes, Tabulation
 from discreet.budget.attributes import JOIN, Factor
 from discreet.budget.variables import IN_UNITS_OF
 from discreet.errors import InputError
+from discreet.estimation.error_laws import normal_quantile
 from discreet.estimation.estimates import InMemory, Rows
 from discreet.estimation.input.published import LARGEST, Exact
-from discreet.estimation.laws import normal_quantile
 from discreet.estimation.model import Piece
 from discreet.estimation.normal import Law, Normal
 from discreet.noise import DiscreteGaussian, DiscreteLaplace

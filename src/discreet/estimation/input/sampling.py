@@ -29,10 +29,10 @@ from discreet.areas.layout import Layout, positions, units_of
 from discreet.areas.output import strings
 from discreet.areas.tree import Floats, Integers, Tree
 from discreet.errors import InputError
+from discreet.estimation.error_laws import normal_quantile
 from discreet.estimation.estimates import Estimates, InMemory, Measurements, Moments, Union, UnitEstimates
 from discreet.estimation.input.joint_estimates import Found, Group, JointEstimates, name_of_query
 from discreet.estimation.input.published import in_memory
-from discreet.estimation.laws import normal_quantile
 from discreet.noise import DiscreteGaussian
 from discreet.numbers import fraction
 from discreet.tables import ReadTable, TableSource, Words, open_table, read_table

@@ -17,7 +17,7 @@ from discreet.areas.layout import Laws, Layout
 from discreet.areas.tree import Integers
 from discreet.budget import Release, Variable
 from discreet.estimation.input.joint_estimates import JointEstimates
-from discreet.estimation.output.areas import area_estimates
+from discreet.estimation.output.own_areas import area_estimates
 from discreet.numbers import times
 
 

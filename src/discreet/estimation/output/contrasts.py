@@ -16,8 +16,8 @@ from discreet.estimation.estimates import Moments
 from discreet.estimation.input.joint_estimates import Chances, Found, JointEstimates, name_of_query
 from discreet.estimation.input.sampling import SampledPair, SamplingErrors
 from discreet.estimation.intervals import close_ends
-from discreet.estimation.output.areas import flat_tree
 from discreet.estimation.output.estimate_table import in_real_numbers, joined_columns
+from discreet.estimation.output.own_areas import flat_tree
 from discreet.tables import Numbers
 
 Compared = tuple[str, Moments, SampledPair | None, Fraction]

@@ -22,8 +22,8 @@ from discreet.estimation.estimates import Estimates, InMemory, NoisySource, Rows
 from discreet.estimation.input.joint_estimates import Found, JointEstimates
 from discreet.estimation.input.sampling import SampledPlace, SamplingErrors
 from discreet.estimation.normal import sample_errors
-from discreet.estimation.output.areas import flat_tree
 from discreet.estimation.output.estimate_table import in_real_numbers, joined_columns
+from discreet.estimation.output.own_areas import flat_tree
 from discreet.noise import Entropy
 from discreet.rehearsal import rehearsal_entropy
 from discreet.tables import Numbers

@@ -26,9 +26,9 @@ from discreet.estimation.input.joint_estimates import Found, JointEstimates, nam
 from discreet.estimation.input.sampling import SamplingErrors
 from discreet.estimation.intervals import count_ends
 from discreet.estimation.linear_algebra import one_algebra_thread
-from discreet.estimation.output.areas import read_areas
 from discreet.estimation.output.estimate_table import WITH_SAMPLING, kind_of_error
 from discreet.estimation.output.fit_report import found_fit
+from discreet.estimation.output.own_areas import read_areas
 from discreet.estimation.output.part_tables import Settling
 from discreet.estimation.output.redrawing import Redrawing
 from discreet.estimation.questions import Estimating

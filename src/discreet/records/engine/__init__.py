@@ -348,7 +348,7 @@ def connect(
     if spark_master is not None and engine != "spark":
         raise InputError("--spark-master is given, but the engine is duckdb; give --engine spark too")
     size = _memory_bytes(memory or _MEMORY)
-    with _lasting_directory() if engine == "spark" else _spill_directory() as folder:
+    with _lasting_directory() if engine == "spark" else spill_directory() as folder:
         opened: Engine
         # a signal may interrupt any query to DuckDB, including those that Ibis sends
         with _translated() if engine == "duckdb" and find_spec("duckdb") else nullcontext():
@@ -389,10 +389,10 @@ PREFIX = "discreet-spill-"
 
 
 @contextmanager
-def _spill_directory() -> Iterator[Path]:
+def spill_directory() -> Iterator[Path]:
     """Make a directory among the system's temporary files (TMPDIR), readable by its owner only.
 
-    >>> with _spill_directory() as place:
+    >>> with spill_directory() as place:
     ...     oct(place.stat().st_mode)[-3:]
     '700'
     >>> place.exists()
@@ -449,7 +449,7 @@ _users: list[Path] = []
 def _of_this_process() -> Path:
     until_exit = ExitStack()
     atexit.register(until_exit.close)
-    return until_exit.enter_context(_spill_directory())
+    return until_exit.enter_context(spill_directory())
 
 
 def remove_abandoned(root: Path) -> None:
