@@ -348,7 +348,7 @@ def connect(
     if spark_master is not None and engine != "spark":
         raise InputError("--spark-master is given, but the engine is duckdb; give --engine spark too")
     size = _memory_bytes(memory or _MEMORY)
-    with _lasting_directory() if engine == "spark" else spill_directory() as folder:
+    with lasting_directory() if engine == "spark" else spill_directory() as folder:
         opened: Engine
         # a signal may interrupt any query to DuckDB, including those that Ibis sends
         with _translated() if engine == "duckdb" and find_spec("duckdb") else nullcontext():
@@ -419,12 +419,12 @@ def spill_directory() -> Iterator[Path]:
 
 
 @contextmanager
-def _lasting_directory() -> Iterator[Path]:
+def lasting_directory() -> Iterator[Path]:
     """Yield one directory for all sessions of this process, emptied when none uses it, removed at exit.
 
     Java keeps using the first directory it was given, so that one must stay until the end.
 
-    >>> with _lasting_directory() as first, _lasting_directory() as second:
+    >>> with lasting_directory() as first, lasting_directory() as second:
     ...     first == second
     True
     """
