@@ -57,8 +57,7 @@ def test_an_alarm_is_status_1(discreet: Callable[..., Any], folder: Path) -> Non
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["release.toml"], "give --counts FILE, or --data DIR to audit safetab run; neither is given"),
-        (["--data", "."], "--data is about safetab run: name its parameters"),
+        (["release.toml"], "give --counts FILE"),
         (["--counts", "counts.csv"], "--epsilon, --delta, --mechanism and --neighbour are all needed"),
         (["release.toml", "--counts", "counts.csv", "--epsilon", "1"], "not both"),
         (["release.toml", "--counts", "counts.csv", "--runs", "1"], "runs is 1"),

@@ -72,7 +72,7 @@ class ArcPairs:
     def each(self) -> list[tuple[float, float, float, float]]:
         """The ends of each outcome."""
         ends = self.low, self.high, self.other_low, self.other_high
-        return list(zip(*(one.tolist() for one in ends), strict=True))
+        return list(zip(*(end.tolist() for end in ends), strict=True))
 
 
 def arc_pairs(table: PerturbationTable, count: int) -> ArcPairs | None:
@@ -93,7 +93,7 @@ def arc_pairs(table: PerturbationTable, count: int) -> ArcPairs | None:
             if low < high
         ]
         # two arcs longer than half of the circle may meet twice
-        if len({one[0] for one in arcs}) < len(arcs) or any(
+        if len({arc[0] for arc in arcs}) < len(arcs) or any(
             high - low > Fraction(1, 2) for _, low, high in arcs
         ):
             return None
@@ -115,7 +115,7 @@ def mean_delta(cells: Sequence[ArcPairs], ratio: float | None) -> float | None:
     (0.5, 0.5)
     """
     many = Counter(map(id, cells))
-    kinds = [(one, many[id(one)]) for one in {id(one): one for one in cells}.values()]
+    kinds = [(cell, many[id(cell)]) for cell in {id(cell): cell for cell in cells}.values()]
     slope = 0.0 if ratio is None else 1.0 / ratio
     lines = _lines(kinds, slope)
     edges = _crossings(kinds, lines, ratio)
@@ -134,29 +134,29 @@ def mean_delta(cells: Sequence[ArcPairs], ratio: float | None) -> float | None:
 
 def _lines(kinds: Sequence[tuple[ArcPairs, int]], slope: float) -> Vector:
     """The lines A = x + y s at which something bends or jumps."""
-    found = {(0.0, 0.0)}
-    for one, _ in kinds:
-        for low, high, other_low, other_high in one.each():
-            found |= {
+    lines = {(0.0, 0.0)}
+    for cell, _ in kinds:
+        for low, high, other_low, other_high in cell.each():
+            lines |= {
                 (low - other_low, 0.0),
                 (high - other_high, slope - 1.0),
                 (high - other_low, -1.0),
                 (low - other_high, slope),
             }
-    return np.array(sorted(found))
+    return np.array(sorted(lines))
 
 
 def _crossings(kinds: Sequence[tuple[ArcPairs, int]], lines: Vector, ratio: float | None) -> Vector:
     """All s at which two lines cross, or an arc is as long as s."""
-    longest = max((float((one.high - one.low).max()) for one, _ in kinds if one.low.size), default=0.0)
-    found = [0.0, longest]
-    for one, _ in kinds:
-        found += (one.high - one.low).tolist()
-        found += (ratio * (one.other_high - one.other_low)).tolist() if ratio is not None else []
+    longest = max((float((cell.high - cell.low).max()) for cell, _ in kinds if cell.low.size), default=0.0)
+    lengths = [0.0, longest]
+    for cell, _ in kinds:
+        lengths += (cell.high - cell.low).tolist()
+        lengths += (ratio * (cell.other_high - cell.other_low)).tolist() if ratio is not None else []
     rise = lines[:, None, 1] - lines[None, :, 1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        found += ((lines[None, :, 0] - lines[:, None, 0]) / rise)[np.abs(rise) > 1e-12].tolist()
-    inside = np.sort(np.clip(found, 0.0, longest))
+        lengths += ((lines[None, :, 0] - lines[:, None, 0]) / rise)[np.abs(rise) > 1e-12].tolist()
+    inside = np.sort(np.clip(lengths, 0.0, longest))
     return inside[np.append(True, np.diff(inside) > 1e-13)] if longest else np.zeros(1)
 
 
@@ -174,9 +174,9 @@ def _at_lengths(
     at = (places[:, :-1, None] + half * (nodes + 1)).reshape(s.size, -1)
     parts = (half * weights).reshape(s.size, -1)
     total = (parts * _began(kinds, s[:, None], slope * s[:, None], at)).sum(axis=1)
-    for place, (one, often) in enumerate(kinds):  # one cell is the reason why both begin where they do
-        rest = [(other, many - (other_place == place)) for other_place, (other, many) in enumerate(kinds)]
-        for low, high, other_low, other_high in one.each():
+    for index, (cell, often) in enumerate(kinds):  # one cell is the reason why both begin where they do
+        rest = [(other, many - (other_place == index)) for other_place, (other, many) in enumerate(kinds)]
+        for low, high, other_low, other_high in cell.each():
             alone = (s <= high - low) & (slope * s <= other_high - other_low)
             at = np.full(s.shape, low - other_low)
             total += often * alone * _rooms(rest, [other.room(s, slope * s, at) for other, _ in rest])
@@ -185,14 +185,14 @@ def _at_lengths(
 
 def _began(kinds: Sequence[tuple[ArcPairs, int]], s: Vector, v: Vector, at: Vector) -> Vector:
     """Two cells are the reasons, and all others allow both arcs."""
-    rooms = [one.room(s, v, at) for one, _ in kinds]
-    starts = [one.starts(s, v, at) for one, _ in kinds]
-    others = [one.other_starts(s, v, at) for one, _ in kinds]
+    rooms = [cell.room(s, v, at) for cell, _ in kinds]
+    starts = [cell.starts(s, v, at) for cell, _ in kinds]
+    others = [cell.other_starts(s, v, at) for cell, _ in kinds]
     total = np.zeros(at.shape)
     for j, i in product(range(len(kinds)), repeat=2):
         pairs = kinds[j][1] * (kinds[i][1] - (i == j))
         if pairs:
-            rest = [(one, many - (k == i) - (k == j)) for k, (one, many) in enumerate(kinds)]
+            rest = [(cell, many - (k == i) - (k == j)) for k, (cell, many) in enumerate(kinds)]
             total += pairs * starts[j] * others[i] * _rooms(rest, rooms)
     return total
 

@@ -79,7 +79,7 @@ class RangeCost:
     @property
     def deltas(self) -> tuple[Interval, ...]:
         """Delta at each epsilon."""
-        return tuple(step.deltas[place] for place, step in enumerate(self.worst))
+        return tuple(step.deltas[index] for index, step in enumerate(self.worst))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,8 @@ class PerturbationCheck(Displayed):
         >>> check_table(entropy_table(5, 3, small=2)).small
         2
         """
-        found = [row.smallest_result for row in self.rows if row.smallest_result is not None]
-        return min(found, default=1) - 1
+        least = [row.smallest_result for row in self.rows if row.smallest_result is not None]
+        return min(least, default=1) - 1
 
     @property
     def is_unbiased(self) -> bool:
@@ -200,11 +200,11 @@ def check_table(
     >>> float(found.rows[1].variance)  # V is 1, which the row of count 1 does not reach
     0.93188406
     """
-    powers = tuple(fraction(one, name="epsilon") for one in epsilons)
+    powers = tuple(fraction(power, name="epsilon") for power in epsilons)
     if not powers:
         raise InputError("check_table needs at least one epsilon, such as 1")
-    asked = tuple(read_delta(one, zero=True) for one in deltas)
-    tests = tuple(share(one, name="alpha", closed=True) for one in alphas)
+    asked = tuple(read_delta(delta, zero=True) for delta in deltas)
+    tests = tuple(share(alpha, name="alpha", closed=True) for alpha in alphas)
     before = read_prior(prior)
     pairs = [
         (n, TwoLaws.of(table.law(n, keying=keying), table.law(n + 1, keying=keying)))
@@ -212,7 +212,7 @@ def check_table(
     ]
     steps = tuple(_step(n, pair, powers) for n, pair in pairs)
     # of rows that take turns, the same few pairs occur again and again
-    distinct = list({one.masses: one for _, pair in pairs for one in (pair, pair.swapped)}.values())
+    distinct = list({law.masses: law for _, pair in pairs for law in (pair, pair.swapped)}.values())
     first_large = table.last if table.large is None else table.large.above
     ratios = [[pair.ratio_for(delta) for pair in distinct] for delta in asked]
     return PerturbationCheck(
@@ -225,7 +225,7 @@ def check_table(
         large=_range(steps, first_large),
         asked=asked,
         ratios=tuple(
-            None if None in found else max(ratio for ratio in found if ratio is not None) for found in ratios
+            None if None in both else max(ratio for ratio in both if ratio is not None) for both in ratios
         ),
         alphas=tests,
         errors=tuple(min(pair.tradeoff(alpha) for pair in distinct) for alpha in tests),
@@ -277,6 +277,6 @@ def _range(steps: Sequence[StepCost], smallest: int) -> RangeCost:
     some = [step for step in steps if step.count >= smallest]
     return RangeCost(
         smallest,
-        tuple(max(some, key=lambda step: step.deltas[place].upper) for place in range(len(some[0].deltas))),
+        tuple(max(some, key=lambda step: step.deltas[index].upper) for index in range(len(some[0].deltas))),
         max(some, key=lambda step: step.certain),
     )

@@ -101,11 +101,11 @@ def _step(logs: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]], fine:
     for ratios, weights in logs:
         for ratio, weight in zip(np.abs(ratios).tolist(), weights.tolist(), strict=True):
             if ratio > 1e-12:
-                place = round(ratio, 9)
-                found[place] = found.get(place, 0.0) + weight
+                rounded = round(ratio, 9)
+                found[rounded] = found.get(rounded, 0.0) + weight
     if not found:
         return fine
-    likely = max(found, key=lambda one: found[one] * one)
+    likely = max(found, key=lambda ratio_of_two: found[ratio_of_two] * ratio_of_two)
     return likely / math.floor(likely / fine) if likely > fine > 0 else max(fine, likely)
 
 
@@ -117,8 +117,8 @@ class _Lattice:
         # masses are multiples of 2^-bits under the second law, of 2^-100 and less under the first
         self.bits = 128 + math.ceil(max(last, -first) * step / math.log(2))
         self._ratio = Fraction(round(math.exp(step) * 2**60), 2**60) if step < 40 else Fraction(2**60)
-        one = 1 << _POWER_BITS
-        up, down = [one], [one]
+        unit = 1 << _POWER_BITS
+        up, down = [unit], [unit]
         top, bottom = self._ratio.numerator, self._ratio.denominator
         for _ in range(last + 1):
             up.append(up[-1] * top // bottom)
@@ -127,9 +127,9 @@ class _Lattice:
         self._up, self._down = up, down  # rounded down, by less than a part in 2^150
         self._log = math.log(top) - math.log(bottom)
 
-    def power_below(self, place: int) -> Fraction:
+    def power_below(self, exponent: int) -> Fraction:
         """G to this power, rounded down."""
-        return Fraction(self._up[place] if place >= 0 else self._down[-place], 1 << _POWER_BITS)
+        return Fraction(self._up[exponent] if exponent >= 0 else self._down[-exponent], 1 << _POWER_BITS)
 
     @property
     def nothing(self) -> tuple[int, fmpz_poly]:
@@ -142,7 +142,7 @@ class _Lattice:
         """A pair of laws on the lattice, in units of 2^-bits; what is not there is certainty."""
         from flint import fmpz_poly
 
-        found: dict[int, int] = {}
+        weights: dict[int, int] = {}
         for p, q in masses:
             if not p or not q:
                 continue
@@ -150,23 +150,23 @@ class _Lattice:
             near = _log(ratio) / self._log
             if not self.first < near < self.last:
                 continue
-            place = min(max(math.floor(near), self.first), self.last - 1)
-            while place > self.first and self.power_below(place) > ratio:
-                place -= 1
-            while place < self.last - 1 and self.power_below(place + 1) <= ratio:
-                place += 1
-            low, high = self.power_below(place), self.power_below(place + 1)
+            exponent = min(max(math.floor(near), self.first), self.last - 1)
+            while exponent > self.first and self.power_below(exponent) > ratio:
+                exponent -= 1
+            while exponent < self.last - 1 and self.power_below(exponent + 1) <= ratio:
+                exponent += 1
+            low, high = self.power_below(exponent), self.power_below(exponent + 1)
             if not low <= ratio <= high:
                 continue
             upper = (p - low * q) / (high - low)  # p = low (q - upper) + high upper
-            for at, part in ((place, q - upper), (place + 1, upper)):
+            for at, part in ((exponent, q - upper), (exponent + 1, upper)):
                 kept = math.floor(part * _SLACK * (1 << self.bits))
                 if kept > 0:
-                    found[at] = found.get(at, 0) + kept
-        if not found:
+                    weights[at] = weights.get(at, 0) + kept
+        if not weights:
             return 0, fmpz_poly([0])
-        start = min(found)
-        return start, fmpz_poly([found.get(at, 0) for at in range(start, max(found) + 1)])
+        start = min(weights)
+        return start, fmpz_poly([weights.get(at, 0) for at in range(start, max(weights) + 1)])
 
     def times(self, one: tuple[int, fmpz_poly], other: tuple[int, fmpz_poly]) -> tuple[int, fmpz_poly]:
         """Two independent pairs as one, rounded down; what lies beyond the lattice is certainty."""
@@ -196,6 +196,6 @@ class _Lattice:
         # masses under the first law in units of 2^-(bits + _POWER_BITS), rounded down
         first = [c * (self._up[at] if at >= 0 else self._down[-at]) for at, c in places]
         whole = unit << _POWER_BITS
-        found = [(Fraction(p, whole), Fraction(c, unit)) for (_, c), p in zip(places, first, strict=True)]
+        inner = [(Fraction(p, whole), Fraction(c, unit)) for (_, c), p in zip(places, first, strict=True)]
         sure = Fraction(whole - sum(first), whole), Fraction(unit - sum(c for _, c in places), unit)
-        return [(sure[0], Fraction(0)), *reversed(found), (Fraction(0), sure[1])]
+        return [(sure[0], Fraction(0)), *reversed(inner), (Fraction(0), sure[1])]

@@ -29,8 +29,8 @@ def named_table(name: str) -> PerturbationTable | None:
     >>> named_table("D2V1").bound, named_table("table.csv")
     (2, None)
     """
-    found = NAME.fullmatch(name.strip())
-    return entropy_table(int(found[1]), found[2], small=int(found[3] or 0)) if found else None
+    named = NAME.fullmatch(name.strip())
+    return entropy_table(int(named[1]), named[2], small=int(named[3] or 0)) if named else None
 
 
 @cache
@@ -59,19 +59,19 @@ def _row(noises: Sequence[int], limit: float, count: int) -> list[float]:
     """Return the probabilities of one row; noises whose probabilities must be equal are pooled."""
     pools = [[noise] for noise in noises]
     while True:
-        found = _pooled(pools, limit, count)
+        chances = _pooled(pools, limit, count)
         falls = [
-            place
-            for place in range(len(pools) - 1)
+            index
+            for index in range(len(pools) - 1)
             # between allowed noises up to zero that are neighbours
-            if pools[place + 1][0] <= 0
-            and pools[place + 1][0] == pools[place][-1] + 1
-            and found[place] > found[place + 1] * (1 + 1e-12)
+            if pools[index + 1][0] <= 0
+            and pools[index + 1][0] == pools[index][-1] + 1
+            and chances[index] > chances[index + 1] * (1 + 1e-12)
         ]
         if not falls:
-            return [chance for chance, pool in zip(found, pools, strict=True) for _ in pool]
-        place = falls[0]
-        pools[place : place + 2] = [pools[place] + pools[place + 1]]
+            return [chance for chance, pool in zip(chances, pools, strict=True) for _ in pool]
+        index = falls[0]
+        pools[index : index + 2] = [pools[index] + pools[index + 1]]
 
 
 def _pooled(pools: Sequence[Sequence[int]], limit: float, count: int) -> list[float]:
@@ -83,8 +83,8 @@ def _pooled(pools: Sequence[Sequence[int]], limit: float, count: int) -> list[fl
     def weights(slope: float, curve: float) -> list[float]:
         powers = [slope * x + curve * y for x, y in zip(means, squares, strict=True)]
         raw = [math.exp(power - max(powers)) for power in powers]
-        total = sum(size * one for size, one in zip(sizes, raw, strict=True))
-        return [one / total for one in raw]
+        total = sum(size * weight for size, weight in zip(sizes, raw, strict=True))
+        return [weight / total for weight in raw]
 
     def moment(chances: Sequence[float], of: Sequence[float]) -> float:
         return sum(size * p * x for size, p, x in zip(sizes, chances, of, strict=True))
@@ -125,10 +125,10 @@ def _rounded(noises: Sequence[int], chances: Sequence[float]) -> list[Fraction]:
     centre = max(range(len(parts)), key=parts.__getitem__)
     parts[centre] += UNIT - sum(parts)
     # a step between neighbouring noises moves the mean by one unit
-    place = max(
+    index = max(
         range(len(noises) - 1), key=lambda i: (noises[i + 1] - noises[i] == 1) * min(parts[i : i + 2])
     )
     off = sum(noise * part for noise, part in zip(noises, parts, strict=True))
-    parts[place] += off
-    parts[place + 1] -= off
+    parts[index] += off
+    parts[index + 1] -= off
     return [Fraction(part, UNIT) for part in parts]

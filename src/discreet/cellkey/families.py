@@ -52,7 +52,7 @@ class CellFamily:
     def matrix(self) -> tuple[tuple[int, ...], ...]:
         """Which group is in which cell: a row for each cell, a column for each group."""
         sets = [set(members) for members in self.members]
-        return tuple(tuple(int(group in one) for group in range(len(self.groups))) for one in sets)
+        return tuple(tuple(int(group in cell) for group in range(len(self.groups))) for cell in sets)
 
     def cells_of(self, group: int) -> tuple[int, ...]:
         """Return the cells that count a group."""
@@ -109,16 +109,16 @@ def read_cells(
     counts: dict[int, int] = {}
     numbers = table.numbers.get("count")
     pairs = zip(table.words["cell"].codes.tolist(), table.words["group"].codes.tolist(), strict=True)
-    for place, (cell, group) in enumerate(pairs):
+    for row, (cell, group) in enumerate(pairs):
         if group in members[cell]:
-            problems.row(place, "a group is listed twice for a cell", "group")
+            problems.row(row, "a group is listed twice for a cell", "group")
         members[cell].add(group)
         if numbers is not None:
-            count = int(numbers[place])
+            count = int(numbers[row])
             if count < 0:
-                problems.row(place, "a count is below zero", "count")
+                problems.row(row, "a count is below zero", "count")
             elif counts.setdefault(group, count) != count:
-                problems.row(place, "a group has two different counts", "count")
+                problems.row(row, "a group has two different counts", "count")
     if len(cells) > MOST_CELLS:
         problems.say(f"there are {len(cells):,} cells; at most {MOST_CELLS:,} are accounted together")
     problems.stop()
@@ -126,7 +126,7 @@ def read_cells(
     return CellFamily(
         tuple(cells),
         tuple(groups),
-        tuple(tuple(sorted(one)) for one in members),
+        tuple(tuple(sorted(cell)) for cell in members),
         known,
         table.path.name,
         everybody,
@@ -157,24 +157,24 @@ def hypercube(
     values = [
         [f"{name} {number}" for number in range(1, whole(given, name=f"the values of {name}") + 1)]
         if isinstance(given, int)
-        else [str(one) for one in given]
+        else [str(value) for value in given]
         for name, given in attributes.items()
     ]
     total = 1
-    for name, one in zip(attributes, values, strict=True):
-        if not one or len(set(one)) < len(one) or TOTAL in one:
+    for name, its_values in zip(attributes, values, strict=True):
+        if not its_values or len(set(its_values)) < len(its_values) or TOTAL in its_values:
             raise InputError(f"attribute {name} needs at least one value, each once, none of them {TOTAL!r}")
-        total *= len(one) + 1
+        total *= len(its_values) + 1
     if total > MOST_MARGINS:
         raise InputError(
             f"the hypercube has {total:,} cells; at most {MOST_MARGINS:,} are accounted together"
         )
     groups = list(product(*values))
-    cells = [*groups, *(one for one in product(*([*v, TOTAL] for v in values)) if TOTAL in one)]
+    cells = [*groups, *(cell for cell in product(*([*v, TOTAL] for v in values)) if TOTAL in cell)]
     members = tuple(
         tuple(
-            place
-            for place, group in enumerate(groups)
+            index
+            for index, group in enumerate(groups)
             if all(x in (TOTAL, y) for x, y in zip(cell, group, strict=True))
         )
         for cell in cells

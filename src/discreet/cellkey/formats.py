@@ -92,29 +92,27 @@ def _read_ptable(source: TableSource) -> PerturbationTable:
     columns = {name: _texts(words) for name, words in table.words.items()}
     problems = table.problems
     if "type" in columns:
-        for place, kind in enumerate(columns["type"]):
+        for row, kind in enumerate(columns["type"]):
             if kind.casefold() != "all":
-                problems.row(
-                    place, "an interval is not of type all: tables of magnitudes are not read", "type"
-                )
+                problems.row(row, "an interval is not of type all: tables of magnitudes are not read", "type")
     numbers: dict[str, list[Fraction | None]] = {
-        name: [_number(text, name, place, problems) for place, text in enumerate(columns[name])]
+        name: [_number(text, name, row, problems) for row, text in enumerate(columns[name])]
         for name in ("i", "v", "p_int_ub", "j", "p", "p_int_lb")
         if name in columns
     }
     for name in ("i", "v", "j"):
-        for place, number in enumerate(numbers.get(name, ())):
+        for row, number in enumerate(numbers.get(name, ())):
             if number is not None and number.denominator != 1:
-                problems.row(place, f"{name} is not a whole number", name)
+                problems.row(row, f"{name} is not a whole number", name)
             elif number is not None and name == "i" and not 0 <= number <= MOST_COUNTS:
-                problems.row(place, f"i is not a count from 0 to {MOST_COUNTS}", "i")
+                problems.row(row, f"i is not a count from 0 to {MOST_COUNTS}", "i")
     problems.stop()
     places: dict[int, list[int]] = {}
     exact = {name: [x for x in values if x is not None] for name, values in numbers.items()}
-    for place, count in enumerate(exact["i"]):
-        places.setdefault(int(count), []).append(place)
-        if "j" in exact and exact["j"][place] != count + exact["v"][place]:
-            problems.row(place, "j is not i + v", "j")
+    for row, count in enumerate(exact["i"]):
+        places.setdefault(int(count), []).append(row)
+        if "j" in exact and exact["j"][row] != count + exact["v"][row]:
+            problems.row(row, "j is not i + v", "j")
     rows = [_ptable_row(count, places[count], exact, problems) for count in sorted(places)]
     problems.stop()
     return PerturbationTable(tuple(rows), origin="ptable", name=table.path.name)
@@ -124,25 +122,25 @@ def _ptable_row(
     count: int, places: Sequence[int], numbers: Mapping[str, Sequence[Fraction]], problems: Problems
 ) -> PerturbationRow:
     """Return one row of a file of ptable; what is wrong with its intervals is reported."""
-    uppers = [numbers["p_int_ub"][place] for place in places]
-    for place, (low, high) in zip(places, pairwise((Fraction(0), *uppers)), strict=True):
+    uppers = [numbers["p_int_ub"][row] for row in places]
+    for row, (low, high) in zip(places, pairwise((Fraction(0), *uppers)), strict=True):
         if high < low:
-            problems.row(place, "an upper end is below that of the interval before it", "p_int_ub")
-        if "p_int_lb" in numbers and abs(numbers["p_int_lb"][place] - low) > NEAR:
-            problems.row(place, "a lower end is not the upper end of the interval before it", "p_int_lb")
+            problems.row(row, "an upper end is below that of the interval before it", "p_int_ub")
+        if "p_int_lb" in numbers and abs(numbers["p_int_lb"][row] - low) > NEAR:
+            problems.row(row, "a lower end is not the upper end of the interval before it", "p_int_lb")
     if abs(uppers[-1] - 1) > NEAR:
         problems.row(places[-1], "the last upper end of a count is not 1", "p_int_ub")
     stated: dict[int, Fraction] | None = None
     if "p" in numbers:
         stated = {}
-        for place in places:
-            noise = int(numbers["v"][place])
-            stated[noise] = stated.get(noise, Fraction(0)) + numbers["p"][place]
+        for row in places:
+            noise = int(numbers["v"][row])
+            stated[noise] = stated.get(noise, Fraction(0)) + numbers["p"][row]
     ends, noises, before = list[Fraction](), list[int](), Fraction(0)
-    for place, upper in zip(places, [*uppers[:-1], Fraction(1)], strict=True):
+    for row, upper in zip(places, [*uppers[:-1], Fraction(1)], strict=True):
         if upper > before:  # no key falls into an empty interval
             ends.append(upper)
-            noises.append(int(numbers["v"][place]))
+            noises.append(int(numbers["v"][row]))
             before = upper
     return PerturbationRow(count, tuple(ends), tuple(noises), stated)
 
@@ -155,12 +153,12 @@ def _read_ons(source: TableSource) -> PerturbationTable:
         raise InputError(f"a pcv of {table.path.name} is not a count from 0 to {MOST_COUNTS}")
     modulus = max(keys) + 1
     found: dict[int, dict[int, int]] = {}
-    for place, (count, key, noise) in enumerate(zip(counts, keys, noises, strict=True)):
+    for line, (count, key, noise) in enumerate(zip(counts, keys, noises, strict=True)):
         row = found.setdefault(count, {})
         if key < 0:
-            problems.row(place, "a key is below 0", "ckey")
+            problems.row(line, "a key is below 0", "ckey")
         elif key in row:
-            problems.row(place, "a key is listed twice for its count", "ckey")
+            problems.row(line, "a key is listed twice for its count", "ckey")
         row[key] = noise
     problems.stop()
     short = sorted(count for count, row in found.items() if len(row) < modulus)
@@ -227,10 +225,10 @@ def _texts(words: Words) -> list[str]:
     return [values[code] for code in words.codes]
 
 
-def _number(text: str, name: str, place: int, problems: Problems) -> Fraction | None:
+def _number(text: str, name: str, row: int, problems: Problems) -> Fraction | None:
     """Return the exact number that is written, with a decimal point or comma, or report that it is none."""
     try:
         return fraction(text.replace(",", "."), name=name)
     except InputError:
-        problems.row(place, f"{name} is not a number", name)
+        problems.row(row, f"{name} is not a number", name)
         return None

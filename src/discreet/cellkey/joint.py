@@ -87,18 +87,20 @@ class JointLaws:
             key = np.zeros(total, dtype=np.int64)
             for factor, axis in zip(generators, grid, strict=True):
                 key = (key + factor * axis) % modulus
-            noises = np.array([self.table.noise(row, one) for one in range(modulus)], dtype=np.int64)
+            noises = np.array([self.table.noise(row, key) for key in range(modulus)], dtype=np.int64)
             distinct, places = np.unique(noises, return_inverse=True)
             # codes stay short: those of the cells so far are numbered anew
             seen, so_far = np.unique(code, return_inverse=True)
             values = (
-                [[*values[one], int(noise)] for one in seen for noise in distinct]
+                [[*values[index], int(noise)] for index in seen for noise in distinct]
                 if values
                 else [[int(noise)] for noise in distinct]
             )
             code = so_far * len(distinct) + places[key]
         counted = np.bincount(code, minlength=len(values))
-        return {tuple(values[one]): Fraction(int(many), total) for one, many in enumerate(counted) if many}
+        return {
+            tuple(values[index]): Fraction(int(many), total) for index, many in enumerate(counted) if many
+        }
 
     def _on_the_circle(self, basis: Matrix, rows: Noises) -> dict[Noises, Fraction]:
         ends = {Fraction(0), Fraction(1)}
@@ -148,7 +150,7 @@ class JointLaws:
         areas: dict[Noises, Scalar] = {}
         for polygon, one in pieces:
             areas[one] = areas.get(one, 0) + _doubled_area(polygon)
-        return {one: Fraction(area) / (2 * unit * unit) for one, area in areas.items()}
+        return {noises: Fraction(area) / (2 * unit * unit) for noises, area in areas.items()}
 
     def _in_parts(self, basis: Matrix, rows: Noises) -> dict[Noises, Fraction] | None:
         """The law of keys with many generators: that of each set of dependent cells, as a product."""
@@ -167,7 +169,7 @@ class JointLaws:
             law = {(*x, *y): p * q for x, p in law.items() for y, q in found.items()}
             order += part
         places = sorted(range(len(order)), key=order.__getitem__)
-        return {tuple(noises[place] for place in places): chance for noises, chance in law.items()}
+        return {tuple(noises[index] for index in places): chance for noises, chance in law.items()}
 
     def _with_one_relation(self, basis: Matrix, rows: Noises) -> dict[Noises, Fraction] | None:
         """The law of keys of which one is a sum of the others, plus or minus, each some times."""
@@ -178,37 +180,37 @@ class JointLaws:
         relation = only_relation(keys)
         if relation is None or 1 not in map(abs, relation):
             return None
-        last = next(place for place, factor in enumerate(relation) if abs(factor) == 1)
-        factors = [-x * relation[last] for place, x in enumerate(relation) if place != last]
+        last = next(index for index, factor in enumerate(relation) if abs(factor) == 1)
+        factors = [-x * relation[last] for index, x in enumerate(relation) if index != last]
         unit = lcm(*(upper.denominator for row in rows for upper in self._uppers(row)))
         ends = [
             sorted({int(upper * unit) for cell in alike[key] for upper in self._uppers(rows[cell])})
             for key in keys
         ]
-        free = [[0, *ends[place]] for place in range(len(keys)) if place != last]
+        free = [[0, *ends[index]] for index in range(len(keys)) if index != last]
         if prod(map(len, free)) * len(ends[last]) * sum(map(abs, factors)) > MOST_CORNERS:
             return None
         # the sum of the free keys at the corners of all boxes
         height = np.zeros([1] * len(free), dtype=object)
         for axis, (factor, corners) in enumerate(zip(factors, free, strict=True)):
-            shape = [len(corners) if place == axis else 1 for place in range(len(free))]
+            shape = [len(corners) if index == axis else 1 for index in range(len(free))]
             height = height + np.array([factor * end for end in corners], dtype=object).reshape(shape)
         volumes = [np.zeros([len(corners) - 1 for corners in free], dtype=object) for _ in ends[last]]
         before = self._below(height, int(height.min() // unit) * unit)
         for turn in range(int(height.min() // unit), int(-(-height.max() // unit))):
-            for place, end in enumerate(ends[last]):
+            for index, end in enumerate(ends[last]):
                 after = self._below(height, end + turn * unit)
-                volumes[place] = volumes[place] + after - before
+                volumes[index] = volumes[index] + after - before
                 before = after
         scale = factorial(len(free)) * prod(factors) * unit ** len(free)
         law: dict[Noises, Fraction] = {}
-        for top, found in enumerate(volumes):
-            for box, volume in np.ndenumerate(found):
+        for top, boxes in enumerate(volumes):
+            for box, volume in np.ndenumerate(boxes):
                 if volume:
                     at = [*box[:last], top, *box[last:]]
                     noises = [0] * len(rows)
-                    for place, key in enumerate(keys):
-                        low = ends[place][at[place] - 1] if at[place] else 0
+                    for index, key in enumerate(keys):
+                        low = ends[index][at[index] - 1] if at[index] else 0
                         for cell in alike[key]:
                             noises[cell] = self.table.noise(rows[cell], Fraction(low, unit))
                     some = tuple(noises)
@@ -218,18 +220,18 @@ class JointLaws:
     @staticmethod
     def _below(height: ObjectArray, end: int) -> ObjectArray:
         """How much of each box lies where the sum is below an end: up to a factor, differences of powers."""
-        found: ObjectArray = np.maximum(end - height, 0) ** height.ndim
+        volume: ObjectArray = np.maximum(end - height, 0) ** height.ndim
         for axis in range(height.ndim):
-            found = -np.diff(found, axis=axis)
-        return found
+            volume = -np.diff(volume, axis=axis)
+        return volume
 
 
 def _cut(polygon: Polygon, a: int, b: int, end: int) -> tuple[Polygon, Polygon]:
     """Return the parts of a convex polygon where a x + b y is below and above an end, which crosses it."""
     below, above = list[Point](), list[Point]()
     heights = [a * x + b * y - end for x, y in polygon]
-    for place, (point, height) in enumerate(zip(polygon, heights, strict=True)):
-        after, its_height = polygon[(place + 1) % len(polygon)], heights[(place + 1) % len(polygon)]
+    for corner, (point, height) in enumerate(zip(polygon, heights, strict=True)):
+        after, its_height = polygon[(corner + 1) % len(polygon)], heights[(corner + 1) % len(polygon)]
         if height <= 0:
             below.append(point)
         if height >= 0:
@@ -246,8 +248,8 @@ def _cut(polygon: Polygon, a: int, b: int, end: int) -> tuple[Polygon, Polygon]:
 
 def _quotient(above: Scalar, below: Scalar) -> Scalar:
     """Return a quotient, as an integer if it is one: integers are much faster."""
-    found = Fraction(above) / below if isinstance(above, Fraction) else Fraction(above, below)
-    return found.numerator if found.denominator == 1 else found
+    quotient = Fraction(above) / below if isinstance(above, Fraction) else Fraction(above, below)
+    return quotient.numerator if quotient.denominator == 1 else quotient
 
 
 def _doubled_area(polygon: Polygon) -> Scalar:

@@ -29,19 +29,19 @@ def column_basis(matrix: Sequence[Sequence[int]]) -> Matrix:
     """
     columns = [list(column) for column in zip(*matrix, strict=True)]
     kept: list[list[int]] = []
-    for place in range(len(matrix)):
+    for row in range(len(matrix)):
         while True:
-            live = [column for column in columns if column[place]]
+            live = [column for column in columns if column[row]]
             if len(live) < 2:
                 break
-            least = min(live, key=lambda column: abs(column[place]))
+            least = min(live, key=lambda column: abs(column[row]))
             for column in live:
                 if column is not least:
-                    factor = column[place] // least[place]
+                    factor = column[row] // least[row]
                     column[:] = [x - factor * y for x, y in zip(column, least, strict=True)]
         for column in live:
             columns = [other for other in columns if other is not column]
-            kept.append([-x for x in column] if column[place] < 0 else column)
+            kept.append([-x for x in column] if column[row] < 0 else column)
     return tuple(zip(*kept, strict=True)) if kept else tuple(() for _ in matrix)
 
 
@@ -52,7 +52,7 @@ def invariants(matrix: Sequence[Sequence[int]]) -> tuple[int, ...]:
     (1, 1, 2)
     """
     rows = [list(row) for row in matrix]
-    found = []
+    factors = []
     while any(any(row) for row in rows):
         value, at, to = min((abs(x), i, j) for i, row in enumerate(rows) for j, x in enumerate(row) if x)
         pivot = rows[at]
@@ -72,9 +72,9 @@ def invariants(matrix: Sequence[Sequence[int]]) -> tuple[int, ...]:
         if odd is not None:
             pivot[:] = [x + y for x, y in zip(pivot, odd, strict=True)]
             continue
-        found.append(value)
+        factors.append(value)
         rows = others
-    return tuple(found)
+    return tuple(factors)
 
 
 def rank(matrix: Sequence[Sequence[int]]) -> int:
@@ -94,8 +94,8 @@ def are_independent(matrix: Sequence[Sequence[int]], modulus: int | None) -> boo
     >>> are_independent(triangle, None), are_independent(triangle, 8), are_independent(triangle, 7)
     (True, False, True)
     """
-    found = invariants(matrix)
-    return len(found) == len(matrix) and (modulus is None or gcd(prod(found), modulus) == 1)
+    factors = invariants(matrix)
+    return len(factors) == len(matrix) and (modulus is None or gcd(prod(factors), modulus) == 1)
 
 
 def group_size(matrix: Sequence[Sequence[int]], modulus: int) -> int:
@@ -104,7 +104,7 @@ def group_size(matrix: Sequence[Sequence[int]], modulus: int) -> int:
     >>> group_size([(1, 1, 0), (0, 1, 1), (1, 0, 1)], 8)
     256
     """
-    return prod(modulus // gcd(one, modulus) for one in invariants(matrix))
+    return prod(modulus // gcd(factor, modulus) for factor in invariants(matrix))
 
 
 def blocks(matrices: Sequence[Sequence[Row]], modulus: int | None) -> list[list[int]]:
@@ -124,8 +124,8 @@ def blocks(matrices: Sequence[Sequence[Row]], modulus: int | None) -> list[list[
         return cell
 
     for matrix in matrices:
-        for one, other in _dependences(column_basis(matrix)):
-            parent[root(one)] = root(other)
+        for first, second in _dependences(column_basis(matrix)):
+            parent[root(first)] = root(second)
     gathered: dict[int, list[int]] = {}
     for cell in cells:
         gathered.setdefault(root(cell), []).append(cell)
@@ -144,27 +144,27 @@ def only_relation(rows: Sequence[Row]) -> Row | None:
     >>> only_relation([(1, 0), (0, 1), (1, 1)]), only_relation([(1,), (1,), (1,)])
     ((-1, -1, 1), None)
     """
-    found: list[dict[int, Fraction]] = []
+    relations: list[dict[int, Fraction]] = []
     reduced: list[Reduced] = []
-    for place, row in enumerate(rows):
-        rest, parts = _reduced(place, row, reduced)
+    for index, row in enumerate(rows):
+        rest, parts = _reduced(index, row, reduced)
         pivot = next((j for j, x in enumerate(rest) if x), -1)
         if pivot < 0:
-            found.append(parts)
+            relations.append(parts)
         else:
             reduced.append(_scaled(pivot, rest, parts))
-    if len(found) != 1:
+    if len(relations) != 1:
         return None
-    scale = lcm(*(x.denominator for x in found[0].values()))
-    whole = [int(found[0].get(place, Fraction(0)) * scale) for place in range(len(rows))]
+    scale = lcm(*(x.denominator for x in relations[0].values()))
+    whole = [int(relations[0].get(index, Fraction(0)) * scale) for index in range(len(rows))]
     return tuple(x // gcd(*whole) for x in whole)
 
 
 def _reduced(
-    place: int, row: Sequence[int], known: Sequence[Reduced]
+    index: int, row: Sequence[int], known: Sequence[Reduced]
 ) -> tuple[list[Fraction], dict[int, Fraction]]:
     """Return what is left of a row when others are taken off, and as which combination of rows."""
-    rest, parts = [Fraction(x) for x in row], {place: Fraction(1)}
+    rest, parts = [Fraction(x) for x in row], {index: Fraction(1)}
     for pivot, other, its_parts in known:
         if factor := rest[pivot]:
             rest = [x - factor * y for x, y in zip(rest, other, strict=True)]
@@ -180,12 +180,12 @@ def _scaled(pivot: int, rest: Sequence[Fraction], parts: dict[int, Fraction]) ->
 
 def _dependences(basis: Matrix) -> list[tuple[int, int]]:
     """Return pairs of rows in a common circuit: a row and those of a basis that it is a combination of."""
-    found, reduced = [], list[Reduced]()
-    for place, row in enumerate(basis):
-        rest, parts = _reduced(place, row, reduced)
+    edges, reduced = [], list[Reduced]()
+    for index, row in enumerate(basis):
+        rest, parts = _reduced(index, row, reduced)
         pivot = next((j for j, x in enumerate(rest) if x), -1)
         if pivot < 0:
-            found += [(place, cell) for cell, x in parts.items() if cell != place and x]
+            edges += [(index, cell) for cell, x in parts.items() if cell != index and x]
         else:
             reduced.append(_scaled(pivot, rest, parts))
-    return found
+    return edges

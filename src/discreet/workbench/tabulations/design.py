@@ -44,9 +44,9 @@ def as_in_2020(place: Place) -> tuple[Fraction, Steps]:
     >>> as_in_2020(("USA", 2))[0], as_in_2020(("AIANNH", 1))
     (Fraction(1067, 500), (Fraction(1, 125), (4971, 19971, 149971)))
     """
-    found = configuration_2020()
-    place = place if found.budgets[place] else ("PLACE", place[1])
-    return found.budgets[place] or Fraction(0), found.thresholds[place]
+    production = configuration_2020()
+    place = place if production.budgets[place] else ("PLACE", place[1])
+    return production.budgets[place] or Fraction(0), production.thresholds[place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,38 +246,38 @@ def design_opened(text: str, name: str, old: Design) -> Design:
     """Return the design of a `safetab.toml` or `config.json`; what the file does not say stays as it is."""
     is_json = name.lower().endswith(".json") or text.lstrip().startswith("{")
     try:
-        found = read_json(text, name) if is_json else read_toml(text, name)
+        opened = read_json(text, name) if is_json else read_toml(text, name)
     except DiscreetError as error:
         raise InputError(str(error)) from None
-    if found.tabulation != safetab_p():
+    if opened.tabulation != safetab_p():
         raise InputError(
-            f"these are settings of {found.tabulation.title}; this page designs {safetab_p().title}: use "
+            f"these are settings of {opened.tabulation.title}; this page designs {safetab_p().title}: use "
             f"`discreet safetab design` in a terminal ({name})"
         )
-    if found.privacy != "zcdp":
+    if opened.privacy != "zcdp":
         raise InputError(
             f"the budgets are for pure differential privacy; this page needs zCDP budgets ({name})"
         )
-    infinite = [place for place in found.budgets if found.budgets[place] is None]
+    infinite = [place for place in opened.budgets if opened.budgets[place] is None]
     if infinite:
         raise InputError(f"{row_words(infinite[0])} has an infinite budget, so no noise ({name})")
-    others = [which for which in safetab_p().passes if which not in found.passes]
+    others = [which for which in safetab_p().passes if which not in opened.passes]
     idle = {place for which in others for place in Design(which=which).places}
-    which = found.passes[0]
-    there = found.levels(which)
+    which = opened.passes[0]
+    there = opened.levels(which)
     return Design(
-        races=found.max_race_codes,
-        gamma=found.gamma,
-        chance=found.zero_suppression_chance,
+        races=opened.max_race_codes,
+        gamma=opened.gamma,
+        chance=opened.zero_suppression_chance,
         target=old.target,
         of=old.of,
         which=which,
         chosen=old.chosen if old.chosen in there or not there else there[0],
-        negatives=found.allow_negative_counts,
-        states=found.filters.get("US", ()),
-        rhos=tuple(found.budgets.get(place) or as_in_2020(place)[0] for place in ALL_PLACES),
-        off=frozenset({place for place, rho in found.budgets.items() if rho == 0} | idle),
-        thresholds=tuple(found.thresholds.get(place) for place in ALL_PLACES),
+        negatives=opened.allow_negative_counts,
+        states=opened.filters.get("US", ()),
+        rhos=tuple(opened.budgets.get(place) or as_in_2020(place)[0] for place in ALL_PLACES),
+        off=frozenset({place for place, rho in opened.budgets.items() if rho == 0} | idle),
+        thresholds=tuple(opened.thresholds.get(place) for place in ALL_PLACES),
     )
 
 
@@ -325,7 +325,9 @@ def configuration(design: Design) -> Configuration:
     stated = dict(zip(ALL_PLACES, design.thresholds, strict=True))
     passes = safetab_p().passes.values()
     runs = (
-        one for one in passes if any(rho for (name, _), rho in budgets.items() if name in one.geographies)
+        each_pass
+        for each_pass in passes
+        if any(rho for (name, _), rho in budgets.items() if name in each_pass.geographies)
     )
     plan = Configuration(
         tabulation=safetab_p(),
@@ -335,7 +337,7 @@ def configuration(design: Design) -> Configuration:
         thresholds={place: stated[place] or as_in_2020(place)[1] for place, rho in budgets.items() if rho},
         zero_suppression_chance=design.chance,
         allow_negative_counts=design.negatives,
-        passes=tuple(one.name for one in runs),
+        passes=tuple(each_pass.name for each_pass in runs),
         filters={"US": design.states} if design.states else {},
         privacy="zcdp",
     )
@@ -355,13 +357,13 @@ def _suppression(parts: Iterable[Mechanism]) -> tuple[tuple[str, Line], ...]:
     if not kinds:
         return ()
     most = max(int(cut) for _, cut in kinds)
-    found = []
+    lines = []
     for (noise, cut), them in kinds.items():
         seen = safetab.shown(_sizes(min(3 * max(cut, 5), max(3 * cut, 2 * most))), noise, cut)
         words = " and ".join(sorted({safetab_p().workloads[part.level].word for part in them}))
         name = f"{them[0].geography}, {words}" if len(them) == 1 else f"{words} ({len(them)} geographies)"
-        found.append((name, line_of(seen.sizes, seen.suppressed)))
-    return tuple(found[:5])
+        lines.append((name, line_of(seen.sizes, seen.suppressed)))
+    return tuple(lines[:5])
 
 
 def _sizes(most: int) -> list[int]:
@@ -372,7 +374,7 @@ def _sizes(most: int) -> list[int]:
 def _curves(part: Mechanism) -> RowCurves:
     first, _, last = part.thresholds
     low, high = (float(f"{size:.0e}") for size in (max(1.0, first / 4), max(10.0, last * 2.0)))
-    steps = sorted({round(low * (high / low) ** (place / _POINTS)) for place in range(_POINTS + 1)})
+    steps = sorted({round(low * (high / low) ** (step / _POINTS)) for step in range(_POINTS + 1)})
     reached = safetab.table_chances(steps, part.stage_one, part.thresholds)
     tables = tuple(line_of(steps, reached[:, column]) for column in range(4))
     if part.suppression is None or part.stage_two is None:
@@ -392,7 +394,7 @@ def design_exact(
     """
     plan = configuration(design)
     find = partial(safetab.cost, plan, specification_2020(), design.which, delta=delta, exact=True)
-    return tuple(find(progress=progress, neighbours=one) for one in reversed(RELATIONS))
+    return tuple(find(progress=progress, neighbours=relation) for relation in reversed(RELATIONS))
 
 
 def design_margin(design: Design, place: Place, margin: str) -> tuple[Fraction, Fraction]:

@@ -40,7 +40,7 @@ _COLUMNS = (
     *("geography, level", "rho", "95 % margin", "total", "4 ages", "9 ages", "23 ages"),
     *("thresholds", "dropped up to"),
 )
-_LEVELS = tuple((level, one.word) for level, one in safetab_p().workloads.items())
+_LEVELS = tuple((level, workload.word) for level, workload in safetab_p().workloads.items())
 _LARGEST = 10**6  # bytes of a file of parameters
 
 
@@ -127,7 +127,7 @@ def _choices(page: _DesignPage) -> None:
     chance = c.Setting(lambda: exact_text(page.design.chance), partial(page.at, "chance"))
     with c.card():
         page.heading("Design", "design")
-        people = {name: one.title for name, one in safetab_p().passes.items()}
+        people = {name: each_pass.title for name, each_pass in safetab_p().passes.items()}
         c.choice(page, "People of", page.setting("pass"), people, "people of {}")
         c.gap()
         scale, races, gamma = map(page.setting, ("scale", "races", "gamma"))
@@ -217,8 +217,8 @@ def _rows(page: _DesignPage) -> None:
 
     def build_bar(places: tuple[Place, ...]) -> None:
         c.words("Switch all of", "wb-soft").style("margin-top: 10px")
-        whole = {f"{word} groups": [one for one in places if one[1] == level] for level, word in _LEVELS}
-        whole |= {name: [one for one in places if one[0] == name] for name, _ in places}
+        whole = {f"{word} groups": [row for row in places if row[1] == level] for level, word in _LEVELS}
+        whole |= {name: [row for row in places if row[0] == name] for name, _ in places}
         for name, them in whole.items():
             switch(name, them)
 
@@ -276,12 +276,12 @@ def _row(page: _DesignPage) -> None:
         return page.numbers.curves if page.numbers else None
 
     def tables() -> c.Drawn:
-        found = curves()
-        return (tables_panel(found.tables), "") if found else None
+        curve = curves()
+        return (tables_panel(curve.tables), "") if curve else None
 
     def bias() -> c.Drawn:
-        found = curves()
-        return (bias_panel(found.bias, found.overall_bias), "") if found and found.bias else None
+        curve = curves()
+        return (bias_panel(curve.bias, curve.overall_bias), "") if curve and curve.bias else None
 
     with c.card():
         with c.box("wb-between wb-top"):
@@ -328,13 +328,13 @@ def _margin(page: _DesignPage) -> None:
         else:
             question.drop()
         field.say(question.trouble)
-        found, row = question.now, row_words(design.chosen)
+        rhos, row = question.now, row_words(design.chosen)
         for button in buttons:
-            c.enable(button, found is not None)
-        if found is None:
+            c.enable(button, rhos is not None)
+        if rhos is None:
             page.write(answer, f"For {row}.")
             return
-        page.write(answer, f"{row}: {margin_text(*found)}")
+        page.write(answer, f"{row}: {margin_text(*rhos)}")
 
 
 def _rivals(page: _DesignPage) -> None:
@@ -356,14 +356,14 @@ def _rivals(page: _DesignPage) -> None:
             return
         if page.session.settled and page.quick.fresh:
             question.ask(((max(line.margin, 1), line.stability),), delta=page.state.delta)
-        found = question.now
-        if found is None:
+        compared = question.now
+        if compared is None:
             if question.trouble:
                 page.write(text, question.trouble)
             return
-        for tile, fact in zip((gaussian, geometric), rival_facts(found), strict=True):
+        for tile, fact in zip((gaussian, geometric), rival_facts(compared), strict=True):
             tile.show(fact)
-        page.write(text, row_rival_text(row_words(chosen), found))
+        page.write(text, row_rival_text(row_words(chosen), compared))
 
 
 def _files(page: _DesignPage) -> None:
