@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from dense import problem
-from test_part_tables import contents, counting, interrupting, noisy
+from test_part_tables import contents, counting, interrupting, measured, noisy  # noqa: F401
 from test_whole_information import measurements
 from test_whole_tables import random_bounds, with_zeros
 

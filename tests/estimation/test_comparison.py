@@ -129,9 +129,8 @@ def test_intervals_of_rates_and_their_differences_cover(many: int) -> None:
         inside += [one.lower <= rate <= one.upper for one, rate in zip(found.areas, truth, strict=True)]  # type: ignore[operator]
         gap = found.pairs[0]
         pairs.append(gap.lower <= truth[0] - truth[1] <= gap.upper)  # type: ignore[operator]
-    within = 4 / math.sqrt(many)  # four standard errors, of one area and of the difference
-    assert abs(np.mean(inside) - 0.95) <= 0.218 * within / 2
-    assert abs(np.mean(pairs) - 0.95) <= 0.218 * within
+    assert abs(np.mean(inside) - 0.95) <= 0.4 / math.sqrt(many)
+    assert abs(np.mean(pairs) - 0.95) <= 3 * math.sqrt(0.95 * 0.05 / many)
 
 
 @pytest.mark.parametrize(
