@@ -18,7 +18,7 @@ PREAMBLE = """
 import json, math, sys, time
 from fractions import Fraction
 from discreet.budget import load, cases
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.accounting.privacy_loss import compose
 RHO = 24811 / 5000
 GRID = [RHO + 2 * math.sqrt(RHO * math.log(1 / (x * 10.0**-k))) for k in range(1, 22) for x in (5, 1)]
@@ -74,7 +74,7 @@ if __name__ == "__main__":
 """
 
 JOINT = """
-from discreet.accounting.overall import portfolio
+from discreet.accounting.account import portfolio
 if __name__ == "__main__":
     both = portfolio([load(name) for name in ("pl94-2020-persons", "dhc-2020", "ddhca-2020")], jobs=JOBS)
     print(json.dumps({"epsilon": both.epsilon(delta="1e-10"), "cases": both.pairs}))

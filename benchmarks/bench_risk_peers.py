@@ -14,7 +14,7 @@ import time
 from fractions import Fraction
 from functools import partial
 
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
 from discreet.noise import Noise

@@ -83,7 +83,7 @@ WRITERS = {
 SENTENCES = {
     "accounting/calibration.py": "the note in the file of a calibrated release",
     "accounting/certificate.py": "what a certificate says, which its digest covers",
-    "accounting/overall.py": "why an account is no bound, as certificates state it",
+    "accounting/account.py": "why an account is no bound, as certificates state it",
     "budget/scope.py": "of what a number is true, as its claim states it",
     "budget/release.py": "why the account of several joined tables is a bound, as its claim states it",
     "estimation/best_plan.py": "the note in the file of a planned release",
@@ -229,7 +229,7 @@ def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
     [
         ("loss/lattice.py", "def read():\n    from discreet.tables import read_table\n"),
         ("noise/theta.py", "from discreet import measure\n"),
-        ("budget/spine.py", "if TYPE_CHECKING:\n    from discreet.accounting.overall import Account\n"),
+        ("budget/spine.py", "if TYPE_CHECKING:\n    from discreet.accounting.account import Account\n"),
         ("questions.py", "from discreet.ledger.commit import commit\n"),
         ("estimation/weights.py", "from discreet.disclosure import risk\n"),
         *(("ledger/commit.py", f"import discreet.{guest}\n") for guest in sorted(PRESENT)[:1]),

@@ -13,7 +13,7 @@ import pyarrow
 import pytest
 from present import IS_WHOLE
 
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.budget import Level, Query, Release, Spine
 from discreet.cli import run
 from discreet.ledger import create_ledger, ledger_cost, ledger_release, read_ledger

@@ -33,6 +33,7 @@ OLD = {
     "discreet.accounting.best_law": "exponent_named",
     "discreet.accounting.comparisons.zcdp": "ZCDP TightZCDP",
     "discreet.accounting.costs": "compare privacy_table",
+    "discreet.accounting.overall": "account portfolio",
     "discreet.accounting.promises": "noise_for rho_for",
     "discreet.accounting.sampling": "Profile sample_profile",
     "discreet.budget.input": "load_input",

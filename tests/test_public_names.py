@@ -164,8 +164,8 @@ def test_what_has_an_underscore_is_used_in_its_own_room_alone() -> None:
 
 
 def test_a_name_that_a_package_passes_on_is_found_where_it_is_defined() -> None:
-    assert home_of(("discreet", "account")) == ("discreet.accounting.overall", "account")
-    assert ("discreet.accounting.overall", "account") in foreign("discreet.reports.html")
+    assert home_of(("discreet", "account")) == ("discreet.accounting.account", "account")
+    assert ("discreet.accounting.account", "account") in foreign("discreet.reports.html")
 
 
 def test_rooms_have_few_names_for_each_other() -> None:

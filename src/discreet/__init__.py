@@ -20,9 +20,9 @@ from discreet._moved import find_old_places
 from discreet.memory import loaded_on_use
 
 if TYPE_CHECKING:
+    from discreet.accounting.account import Account, Point, account, portfolio
     from discreet.accounting.calibration import Calibration
     from discreet.accounting.certificate import Certificate
-    from discreet.accounting.overall import Account, Point, account, portfolio
     from discreet.accounting.privacy_loss import PrivacyLoss, compose
     from discreet.accounting.verification import verify
     from discreet.budget import (
@@ -70,7 +70,7 @@ else:
             "discreet.comparisons.renyi": "RenyiDP",
             "discreet.comparisons.zcdp": "ZCDP TightZCDP",
             "discreet.comparisons.costs": "compare",
-            "discreet.accounting.overall": "Account Point account portfolio",
+            "discreet.accounting.account": "Account Point account portfolio",
             "discreet.accounting.privacy_loss": "PrivacyLoss compose",
             "discreet.promises.least_noise": "noise_for rho_for",
             "discreet.accounting.verification": "verify",

@@ -20,6 +20,7 @@ _PACKAGES = {
     "discreet.accounting.best_law": "discreet.promises.best_law",
     "discreet.accounting.comparisons": "discreet.comparisons",
     "discreet.accounting.costs": "discreet.comparisons.costs",
+    "discreet.accounting.overall": "discreet.accounting.account",
     "discreet.accounting.limits": "discreet.promises.limits",
     "discreet.accounting.promises": "discreet.promises.least_noise",
     "discreet.accounting.sampling": "discreet.comparisons.sampling",

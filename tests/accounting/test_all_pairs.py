@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from discreet.accounting.overall import Account, account, portfolio
+from discreet.accounting.account import Account, account, portfolio
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget import Level, Query, Release, Spine, cases, load, preset_names
 from discreet.loss.all_pairs import FARTHEST, AllPairs, both_errors
@@ -72,7 +72,7 @@ NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name in LONG else []) fo
 def test_the_worst_of_all_is_that_of_single_cases(
     name: str, neighbours: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("discreet.accounting.overall._ENOUGH", 1)
+    monkeypatch.setattr("discreet.accounting.account._ENOUGH", 1)
     whole = account(ODD[name], neighbours=neighbours)
     single = [compose(events) for _, events in whole.cases]
     epsilons = np.max([loss.law.epsilons(DELTAS) for loss in single], axis=0)
@@ -455,7 +455,7 @@ def test_octaves_that_rule_out_nothing_are_not_looked_at(monkeypatch: pytest.Mon
         raise _EnoughError
 
     monkeypatch.setattr(AllPairs, "outward", counted)
-    monkeypatch.setattr("discreet.accounting.overall.map_cases", stopped)
+    monkeypatch.setattr("discreet.accounting.account.map_cases", stopped)
     with pytest.raises(_EnoughError):
         account(load("dhc-2020"), people=10**12).epsilon(delta="1e-10")
     assert max(asked) < 2

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from discreet.accounting.overall import account, portfolio
+from discreet.accounting.account import account, portfolio
 from discreet.answers import Claimed
 from discreet.budget import AnswerKind, Claim, Level, Query, Release, Spine, load, preset_names
 from discreet.cli import run

@@ -8,8 +8,8 @@ from fractions import Fraction
 
 import pytest
 
+from discreet.accounting.account import account
 from discreet.accounting.calibration import below, margins, solve_factor
-from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.answers.calibration import saved_text
 from discreet.budget import Level, Query, Release, Spine, load

@@ -14,7 +14,7 @@ import pytest
 from compositions import G, L
 from reference import mpf
 
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import DiscreteGaussian, load
 from discreet.comparisons.gaussian_dp import GaussianDP

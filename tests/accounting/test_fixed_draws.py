@@ -12,7 +12,7 @@ from compositions import G, L
 from fuzz_compositions import ALPHAS, check_one
 from reference import Reference, mpf
 
-from discreet.accounting.overall import Account
+from discreet.accounting.account import Account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget.claims import Claim
 from discreet.budget.scope import Scope

@@ -13,7 +13,7 @@ import pytest
 from reference import Reference
 
 import discreet
-from discreet.accounting.overall import account, portfolio
+from discreet.accounting.account import account, portfolio
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import AnswerKind, Level, Query, Release, Spine, load
 from discreet.errors import InputError

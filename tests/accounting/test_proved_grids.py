@@ -26,7 +26,7 @@ from discreet import (
     calibrate,
     compose,
 )
-from discreet.accounting.overall import portfolio
+from discreet.accounting.account import portfolio
 from discreet.budget import Spine
 from discreet.loss.grid_evaluator import GridEvaluator
 from discreet.loss.masses import Masses, product

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.overall import Account, Point, account, portfolio
+from discreet.accounting.account import Account, Point, account, portfolio
 from discreet.answers.answer import Answer, Bullets, Paragraph, sentence
 from discreet.answers.quantity import Claimed, NumberKind, Quantity
 from discreet.budget import AnswerKind, Claim, Level, Query, Release, Spine, load

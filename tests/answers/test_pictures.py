@@ -10,7 +10,7 @@ from pathlib import Path
 import matplotlib
 import pytest
 
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.answers import Answer, describe
 from discreet.answers.figure import (
     PLACES,

@@ -15,7 +15,7 @@ import pyarrow
 import pytest
 from scipy import stats
 
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.answers.answer import Paragraph
 from discreet.answers.ledger import ledger_answer
 from discreet.budget import Attributes

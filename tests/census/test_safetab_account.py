@@ -14,7 +14,7 @@ from safetab_facts import groups_of_safetab
 from safetab_params import config, write_params
 from safetab_toy import SPEC_2020, TOY
 
-from discreet.accounting.overall import account as account_release
+from discreet.accounting.account import account as account_release
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import DiscreteGaussian, DiscreteLaplace, load
 from discreet.census.mechanism.groups import Iteration

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.budget import load
 from discreet.comparisons.zcdp import ZCDP
 

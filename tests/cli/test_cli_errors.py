@@ -88,7 +88,7 @@ def no_work(monkeypatch):
     def started(*_, **__):
         raise AssertionError("the work has started")
 
-    monkeypatch.setattr("discreet.accounting.overall.account", started)
+    monkeypatch.setattr("discreet.accounting.account.account", started)
 
 
 @pytest.mark.usefixtures("no_work")

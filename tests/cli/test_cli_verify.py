@@ -199,7 +199,7 @@ def test_a_claim_of_errors(discreet, refused, small, tmp_path):
 
 
 def test_an_export_without_a_certified_trade_off_says_so(small, tmp_path, monkeypatch):
-    from discreet.accounting.overall import Account
+    from discreet.accounting.account import Account
     from discreet.errors import PrecisionError
 
     def hard(self: Account, **_: Any) -> Any:

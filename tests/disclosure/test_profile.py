@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.accounting.privacy_loss import compose
 from discreet.answers.risk import advantage_of, belief_of, right_of, right_percent, risk_answer
 from discreet.budget import DiscreteGaussian, DiscreteLaplace, Level, Query, Release, Spine, load

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from release_country import TOML, Country
 
 import discreet
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Level, Query, Release, cases, load
 from discreet.errors import InputError

@@ -17,7 +17,7 @@ from present import IS_WHOLE
 from release_country import TOML, Country
 
 from discreet import files
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.budget import Release
 from discreet.cli import run as command
 from discreet.disclosure import records_risk

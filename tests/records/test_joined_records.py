@@ -20,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.areas.tree import Integers
 from discreet.budget import Release, load
 from discreet.budget.joins import HOUSEHOLDS, Join

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from discreet.accounting.overall import Account, account
+from discreet.accounting.account import Account, account
 from discreet.answers import NumberKind, Quantity, Style
 from discreet.answers.calibration import saved_text
 from discreet.answers.report import report_sections

@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import DiscreteGaussian, DiscreteLaplace, load
 from discreet.comparisons.costs import delta_rows, epsilon_rows, zcdp_of

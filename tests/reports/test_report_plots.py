@@ -19,7 +19,7 @@ from discreet.reports import plot_profile, plot_tradeoff
 
 @pytest.fixture
 def drawn():
-    from discreet.accounting.overall import account
+    from discreet.accounting.account import account
     from discreet.budget import load
     from discreet.comparisons.costs import zcdp_of
 

@@ -9,7 +9,7 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import load
 from discreet.disclosure import Area, hierarchy_posterior

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from browsing import settled, value
 
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.answers import Claimed, NumberKind, Quantity, Style
 from discreet.budget import Release, load, preset_names
 from discreet.budget.level_names import level_name

@@ -13,7 +13,7 @@ from importlib.resources import files
 import pytest
 
 from discreet import InputError, Release
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.accounting.privacy_loss import compose
 from discreet.answers.curves import curve_lines, profile_panel
 from discreet.answers.release import claim_note

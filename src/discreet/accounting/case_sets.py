@@ -21,7 +21,7 @@ from discreet.noise.capabilities import supports
 from discreet.numbers import Interval
 
 if TYPE_CHECKING:
-    from discreet.accounting.overall import Account
+    from discreet.accounting.account import Account
     from discreet.loss.certified.all_cases import UpperBounds
 
 

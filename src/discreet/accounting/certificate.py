@@ -18,8 +18,8 @@ from fractions import Fraction
 from importlib.metadata import version
 from typing import Annotated, Any, Final, Literal
 
+from discreet.accounting.account import Account, account, portfolio
 from discreet.accounting.envelope import envelope
-from discreet.accounting.overall import Account, account, portfolio
 from discreet.accounting.questions import People, Relation
 from discreet.budget.claims import AnswerKind
 from discreet.budget.neighbours import RELATIONS, CaseLabel, Cases, Neighbours, cases, joint_cases

@@ -20,7 +20,7 @@ from discreet.loss.lattice import Floats
 from discreet.loss.tradeoff import Tails, heights, is_from_rest
 
 if TYPE_CHECKING:
-    from discreet.accounting.overall import Account
+    from discreet.accounting.account import Account
 
 _SETTLED = 1e-10
 _MOST_ROUNDS = 6

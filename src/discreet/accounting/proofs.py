@@ -30,7 +30,7 @@ from discreet.noise.balls import ball, lower, upper, working_bits
 from discreet.numbers import Interval
 
 if TYPE_CHECKING:
-    from discreet.accounting.overall import Account
+    from discreet.accounting.account import Account
 
 _Proof = tuple[tuple[Noise, ...], Fraction, Fraction, float]
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 
-from discreet.accounting.overall import Account, Point, ReleaseAccount
-from discreet.accounting.overall import account as account_of
+from discreet.accounting.account import Account, Point, ReleaseAccount
+from discreet.accounting.account import account as account_of
 from discreet.accounting.privacy_loss import PrivacyLoss
 from discreet.answers.answer import (
     Answer,
@@ -68,7 +68,7 @@ def account_answer(table: PrivacyTable, *, drawn: Sampled | None = None) -> Answ
     """Say what one release, or several together, cost; with a picture if the curves were sampled.
 
     >>> from discreet.comparisons.costs import epsilon_rows
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> from discreet.budget import load
     >>> release = load("dhc-2022-08-25")
     >>> whole = account(release)
@@ -375,7 +375,7 @@ def _cautions(table: PrivacyTable) -> Iterator[Caution]:
 def curve_answer(account: Account) -> Answer:
     """Say what an account costs at the usual deltas.
 
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> from discreet.budget import load
     >>> curve_answer(account(load("dhc-2022-08-25"))).facts[1].value.states("epsilon")
     'the exact epsilon is 20.3247'
@@ -407,7 +407,7 @@ def loss_answer(loss: PrivacyLoss) -> Answer:
 def point_answer(point: Point) -> Answer:
     """Say what a point of the curve is, and which case attains it.
 
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> print(*(point_answer(point).summary for point in account("dhc-2020").at_delta("1e-10")))
     epsilon 24.456514 (exact) at delta 1e-10, worst case (6, 6)
     """
@@ -551,7 +551,7 @@ def different_promises(
 ) -> list[str]:
     """Say why the epsilons of two accounts may not mean the same.
 
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> from discreet.budget import load
     >>> different_promises(account(load("dhc-2022-08-25")), account(load("pl94-2020-units")))[1]
     'A protects a person, B a housing unit.'
@@ -692,7 +692,7 @@ def compared(account: Account) -> str:
     """Say how many cases were compared.
 
     >>> from discreet.budget import load
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> compared(account(load("dhc-2020"))), compared(account(load("dhc-2022-08-25")))
     ('946 pairs of paths compared', 'One path')
     """

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 
+from discreet.accounting.account import account
 from discreet.accounting.calibration import Calibration, LevelChange, NoiseChange
-from discreet.accounting.overall import account
 from discreet.answers.answer import (
     Answer,
     AnswerTable,

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from discreet.accounting.overall import Account
+from discreet.accounting.account import Account
 from discreet.answers.answer import AnswerTable, Column
 from discreet.answers.figure import (
     QUIET,
@@ -49,7 +49,7 @@ def account_picture(drawn: Sampled, *, title: str = "") -> Picture:
     """Return the picture of one release: its exact curves, and how zCDP bounds them.
 
     >>> from discreet.comparisons.costs import zcdp_of
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> from discreet.comparisons.sampling import sampled
     >>> from discreet.budget import load
     >>> one = account(load("dhc-2022-08-25"))
@@ -71,7 +71,7 @@ def comparison_picture(first: Sampled, second: Sampled) -> Picture:
     """Return the picture of two releases: each exact, and lightly what zCDP says of it.
 
     >>> from discreet.comparisons.costs import zcdp_of
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> from discreet.comparisons.sampling import sampled
     >>> from discreet.budget import load
     >>> one = account(load("dhc-2022-08-25"))
@@ -91,7 +91,7 @@ def comparison_picture(first: Sampled, second: Sampled) -> Picture:
 def both_curves(first: Account, second: Account) -> Picture:
     """Return the picture of two accounts, whose curves are sampled first.
 
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> one = account("dhc-2022-08-25")
     >>> len(both_curves(one, one).panels[0].items)
     4
@@ -105,7 +105,7 @@ def decision_picture(
     """Return the picture of a release beside the usual bounds, with the point of the decision marked.
 
     >>> from discreet.comparisons.costs import zcdp_of
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> from discreet.comparisons.sampling import sampled
     >>> from discreet.budget import load
     >>> one = account(load("dhc-2022-08-25"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from discreet.accounting.overall import Account
+from discreet.accounting.account import Account
 from discreet.answers.account import compared
 from discreet.answers.quantity import Quantity
 from discreet.answers.release import claim_text, relation
@@ -43,7 +43,7 @@ What this release costs {who}, as computed by {program}.
 def export_page(account: Account, program: str, *, alpha: Quantity, missing: str = "") -> str:
     """Say what is in the folder of an exported account; `missing` says why a certificate is not there.
 
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> from discreet.budget import load
     >>> page = export_page(account(load("dhc-2022-08-25")), "discreet 1", alpha=Quantity(0.05))
     >>> print(page.splitlines()[2])

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import NamedTuple
 
+from discreet.accounting.account import Account
 from discreet.accounting.calibration import Calibration
-from discreet.accounting.overall import Account
 from discreet.answers.figure import Points
 from discreet.answers.quantity import NumberKind
 from discreet.budget import Release

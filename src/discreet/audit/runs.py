@@ -31,7 +31,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.accounting.zcdp import zcdp_rho
 from discreet.areas.cells import detailed_cells, impossible_cells
 from discreet.areas.layout import Laws, Layout, laws_of, positions, units_of

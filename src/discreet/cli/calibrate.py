@@ -57,8 +57,8 @@ def calibrate(
     for name in ("weights", "moe"):
         given[name] = console.read_by_level(given.get(name), f"--{name}", release)
 
+    from discreet.accounting.account import account
     from discreet.accounting.calibration import Calibration
-    from discreet.accounting.overall import account
     from discreet.answers.calibration import calibration_answer
     from discreet.answers.curves import both_curves
     from discreet.promises.calibrating import calibrate as find

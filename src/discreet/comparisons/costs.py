@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from discreet.accounting.account import Account, account, portfolio
 from discreet.accounting.calibration import NoiseChange
-from discreet.accounting.overall import Account, account, portfolio
 from discreet.budget import Neighbours, Release
 from discreet.budget.claims import Claim
 from discreet.budget.events import release_of, releases_of
@@ -51,7 +51,7 @@ def zcdp_of(account: Account) -> ZCDP:
     """Return zCDP's curve for an account, that of the largest rho among its cases.
 
     >>> from discreet.budget import load
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> zcdp_of(account(load("dhc-2022-08-25"))).rho
     Fraction(73, 20)
     """
@@ -61,7 +61,7 @@ def zcdp_of(account: Account) -> ZCDP:
 def usual_zcdp(account: Account) -> ZCDP | None:
     """Return zCDP's curve for an account, or None if a loss may be infinite, of which zCDP says nothing.
 
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> from discreet.noise import TableNoise
     >>> usual_zcdp(account([TableNoise({0: "1/2", 1: "1/2"})])) is None
     True
@@ -72,7 +72,7 @@ def usual_zcdp(account: Account) -> ZCDP | None:
 def has_rho(account: Account) -> bool:
     """Whether zCDP says anything of an account: no loss of it is infinite.
 
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> from discreet.noise import TableNoise
     >>> has_rho(account([TableNoise({0: "1/2", 1: "1/2"})]))
     False
@@ -91,7 +91,7 @@ def epsilon_rows(
     """Return a row for each delta: the smallest epsilon, zero or more, for which the promise holds.
 
     >>> from discreet.budget import load
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> row, = epsilon_rows(account(load("dhc-2022-08-25")), ["1e-10"])
     >>> round(row.epsilon, 4), round(row.zcdp, 4), row.worst
     (20.3247, 21.9851, (1,))
@@ -110,7 +110,7 @@ def delta_rows(
     """Return a row for each epsilon: the smallest delta for which the promise holds.
 
     >>> from discreet.budget import load
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> row, = delta_rows(account(load("dhc-2022-08-25")), [20])
     >>> f"{row.delta:.4g} {row.zcdp:.4g}"
     '2.151e-10 1.117e-08'

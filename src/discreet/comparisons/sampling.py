@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.overall import Account
+from discreet.accounting.account import Account
 from discreet.comparisons.curve import Comparison
 from discreet.comparisons.zcdp import ZCDP
 from discreet.loss.curves import Curves
@@ -125,7 +125,7 @@ class Sampled:
 def finite_epsilons(account: Curves) -> Floats:
     """Return epsilons from zero to where delta is next to its least: the chance of an infinite loss.
 
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> from discreet.noise import TableNoise
     >>> epsilons = finite_epsilons(account([TableNoise({-1: "1/8", 0: "3/4", 1: "1/8"})]))
     >>> len(epsilons), epsilons[[0, -1]].round(4).tolist()
@@ -142,7 +142,7 @@ def sampled(account: Account, zcdp: ZCDP | None) -> Sampled:
     """Return the points that a picture needs: one pass over the cases, the trade-off curve by duality.
 
     >>> from discreet.comparisons.costs import zcdp_of
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> from discreet.budget import load
     >>> one = account(load("dhc-2022-08-25"))
     >>> found = sampled(one, zcdp_of(one))

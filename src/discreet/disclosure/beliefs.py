@@ -11,7 +11,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting.overall import Account
+from discreet.accounting.account import Account
 from discreet.budget.neighbours import CaseLabel, Cases
 from discreet.disclosure.odds import Floats
 from discreet.loss.contour import Kind

@@ -23,7 +23,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
-from discreet.accounting.overall import Account, account, portfolio
+from discreet.accounting.account import Account, account, portfolio
 from discreet.budget.attributes import TOTAL, Tabulation
 from discreet.budget.claims import AnswerKind
 from discreet.budget.level_names import find_level

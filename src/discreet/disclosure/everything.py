@@ -31,7 +31,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
-from discreet.accounting.overall import Account
+from discreet.accounting.account import Account
 from discreet.accounting.parallel import Progress
 from discreet.budget.claims import AnswerKind, Claim
 from discreet.budget.events import releases_of

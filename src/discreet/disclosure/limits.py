@@ -18,6 +18,7 @@ from typing import Literal
 
 import numpy as np
 
+from discreet.accounting.account import account
 from discreet.accounting.calibration import (
     SOME,
     LevelChange,
@@ -28,7 +29,6 @@ from discreet.accounting.calibration import (
     short_scales,
     weighted_family,
 )
-from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget.events import Releasable, release_of

@@ -27,7 +27,7 @@ from typing import Literal
 
 import numpy as np
 
-from discreet.accounting.overall import Account, account
+from discreet.accounting.account import Account, account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.budget.claims import AnswerKind, Claim

@@ -34,8 +34,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from discreet.accounting.account import account
 from discreet.accounting.calibration import prove
-from discreet.accounting.overall import account
 from discreet.accounting.zcdp import zcdp_rho
 from discreet.areas.tree import Floats, Tree, uniform_tree
 from discreet.budget import Release, Spine, cases

@@ -7,7 +7,7 @@ import re
 from fractions import Fraction
 from typing import Any, Literal
 
-from discreet.accounting.overall import Account
+from discreet.accounting.account import Account
 from discreet.accounting.privacy_loss import PrivacyLoss
 from discreet.accounting.zcdp import zcdp_rho
 from discreet.errors import DiscreetError, InputError, install_hint

@@ -623,6 +623,6 @@ def _rounding(text: str) -> Fraction:
 
 def _rho_of(release: Release) -> Fraction | None:
     """What a release spends by zCDP's count: as it states, or as its levels add up to."""
-    from discreet.accounting.overall import account
+    from discreet.accounting.account import account
 
     return release.rho if release.rho is not None else account(release).rho

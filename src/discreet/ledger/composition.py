@@ -10,7 +10,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Annotated
 
-from discreet.accounting.overall import Account, account, portfolio
+from discreet.accounting.account import Account, account, portfolio
 from discreet.budget import Level, Neighbours, Release, Spine
 from discreet.budget.claims import AnswerKind, Claim
 from discreet.budget.scope import Extent, Scope

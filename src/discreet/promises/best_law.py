@@ -25,8 +25,8 @@ from functools import lru_cache
 import numpy as np
 
 from discreet.accounting import calibration
+from discreet.accounting.account import account
 from discreet.accounting.calibration import Calibration
-from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress
 from discreet.accounting.questions import Calibrating
 from discreet.budget.levels import Level, Query

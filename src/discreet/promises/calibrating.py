@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 
+from discreet.accounting.account import account
 from discreet.accounting.calibration import (
     Calibration,
     calibrate_levels,
@@ -12,7 +13,6 @@ from discreet.accounting.calibration import (
     calibrate_overall,
     calibrate_pure,
 )
-from discreet.accounting.overall import account
 from discreet.accounting.questions import Calibrating
 from discreet.budget.events import release_of
 from discreet.errors import InputError

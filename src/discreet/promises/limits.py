@@ -27,7 +27,7 @@ from typing import Literal
 
 import numpy as np
 
-from discreet.accounting.overall import Account, account
+from discreet.accounting.account import Account, account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget.neighbours import CaseLabel, Neighbours
 from discreet.budget.release import Release

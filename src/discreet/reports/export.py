@@ -14,8 +14,8 @@ from importlib.metadata import version
 
 import numpy as np
 
+from discreet.accounting.account import Account
 from discreet.accounting.certificate import Certificate
-from discreet.accounting.overall import Account
 from discreet.accounting.parallel import map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.answers.account import case_text

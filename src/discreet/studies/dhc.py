@@ -9,8 +9,8 @@ from functools import cache
 
 import numpy as np
 
+from discreet.accounting.account import account
 from discreet.accounting.calibration import solve_factor
-from discreet.accounting.overall import account
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import PrivacyLoss, compose
 from discreet.answers.quantity import Style

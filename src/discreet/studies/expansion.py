@@ -32,7 +32,7 @@ from fractions import Fraction
 import numpy as np
 from flint import arb, arb_poly, fmpq
 
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.budget import load
 from discreet.noise.balls import working_bits
 from discreet.studies.dhc import MAIN, PRESET

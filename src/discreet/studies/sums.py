@@ -23,7 +23,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.accounting.privacy_loss import compose
 from discreet.answers.quantity import Style
 from discreet.budget import load

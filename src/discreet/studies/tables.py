@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from discreet.accounting.overall import account
+from discreet.accounting.account import account
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.accounting.privacy_loss import compose
 from discreet.answers.quantity import Style
@@ -53,7 +53,7 @@ _SHALLOW, _DEEP = 1e-10, 1e-15
 class Cut:
     """Where the authors' sums of one pair end, and what lies beyond.
 
-    >>> from discreet.accounting.overall import account
+    >>> from discreet.accounting.account import account
     >>> whole = account(load(PRESET))
     >>> cut = Cut.of(whole.events((13, 13)))
     >>> f"{cut.units:,}", f"{cut.mass:.3g}"

@@ -14,8 +14,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
+from discreet.accounting.account import account
 from discreet.accounting.calibration import Calibration
-from discreet.accounting.overall import account
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import Release
 from discreet.budget.neighbours import Neighbours

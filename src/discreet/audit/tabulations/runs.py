@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from discreet.accounting.overall import Account
+from discreet.accounting.account import Account
 from discreet.accounting.privacy_loss import compose
 from discreet.areas.output import ArrowTable, arrow
 from discreet.audit.learned import Scores

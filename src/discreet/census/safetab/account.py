@@ -15,8 +15,8 @@ from itertools import product
 from pathlib import Path
 from typing import Annotated
 
+from discreet.accounting.account import Account, Point
 from discreet.accounting.calibration import below, solve_factor
-from discreet.accounting.overall import Account, Point
 from discreet.accounting.parallel import Progress
 from discreet.accounting.privacy_loss import compose
 from discreet.budget import AnswerKind, Claim, Level, Neighbours, Query, Release, grouped

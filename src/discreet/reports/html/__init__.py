@@ -19,8 +19,8 @@ from jinja2 import Environment, StrictUndefined, Template
 from markupsafe import Markup
 
 from discreet import numbers
-from discreet.accounting.overall import Account
-from discreet.accounting.overall import account as account_of
+from discreet.accounting.account import Account
+from discreet.accounting.account import account as account_of
 from discreet.accounting.questions import Jobs, People, Relation
 from discreet.answers.answer import Sentence, Words, marked
 from discreet.answers.facts import ALPHAS, Facts, Misses
