@@ -39,6 +39,7 @@ def calibrate(asked: Calibrating) -> Calibration:
     >>> calibration = calibrate("dhc-2022-08-25", zcdp=True, delta="1e-10")
     >>> round(100 * calibration.reduction, 2)
     12.28
+    >>> from discreet.noise import DiscreteGaussian
     >>> calibrate([DiscreteGaussian(variance=5, times=10)], epsilon=9, delta="1e-10").events
     (DiscreteGaussian(variance=Fraction(28177, 5000), sensitivity=1, times=10),)
     """
