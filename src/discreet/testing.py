@@ -95,7 +95,7 @@ def check_law(law: Noise, *, draws: int = 20_000, seed: int = 1) -> tuple[str, .
         checks |= {
             "probabilities": _probabilities,
             "balls": _balls,
-            "draws": lambda one: _draws(one, draws, seed),
+            "draws": lambda noise: _draws(noise, draws, seed),
         }
     if law.outcome_count(1.0) is not None:
         checks["accounts"] = _accounts
@@ -113,7 +113,7 @@ def _copies(law: Noise) -> Iterator[str]:
     if pickle.loads(pickle.dumps(law)) != law or hash(copy.copy(law)) != hash(law):
         yield "copies and pickles must be equal"
     merged = grouped([law, law, DiscreteGaussian("98765/4321")])
-    if sorted(one.times for one in merged if one.key == law.key) != [2 * law.times]:
+    if sorted(event.times for event in merged if event.key == law.key) != [2 * law.times]:
         yield "`key` must be everything but `times`, so that equal events are merged"
     if law.exchanged().exchanged().key != law.key and law.is_mirrored:
         yield "a mirrored law must be its own exchange"
@@ -132,13 +132,13 @@ def _loss(law: Noise) -> Iterator[str]:
 
 
 def _directions(law: Noise) -> Iterator[str]:
-    one, other = law.loss_law(), law.loss_law(exchanged=True)
+    loss, other = law.loss_law(), law.loss_law(exchanged=True)
     for theta in (-0.8, -0.5, -0.3):
         # with the hypotheses exchanged the loss is -L, and its law is tilted by e^-L
-        here, there = mass(one, theta), mass(other, -1 - theta)
+        here, there = mass(loss, theta), mass(other, -1 - theta)
         if not abs(here - there) <= 1e-10 * max(here, there):
             yield f"E e^(tL) at t = {theta} is {here!r}, and with the hypotheses exchanged {there!r}"
-        mirrored = mass(one, -1 - theta)
+        mirrored = mass(loss, -1 - theta)
         if law.is_mirrored and not abs(here - mirrored) <= 1e-10 * max(here, mirrored):
             yield f"`is_mirrored` is true, but E e^(tL) differs at {theta} and {-1 - theta}"
 
@@ -147,8 +147,8 @@ def _changes(law: Noise) -> Iterator[str]:
     """A larger change tells more, and the loss is that of the change that `sensitivity` states."""
     if not law.is_added:  # (two tables say what one change does)
         return
-    one = law.for_one()
-    made = [one.changed_exactly_by(change) for change in (1, 2, 3)]
+    single = law.for_one()
+    made = [single.changed_exactly_by(change) for change in (1, 2, 3)]
     if [each.sensitivity for each in made] != [1, 2, 3]:
         yield "copies must have the `sensitivity` that they are made with"
         return
@@ -157,24 +157,24 @@ def _changes(law: Noise) -> Iterator[str]:
         if not spread[0] > spread[1] > spread[2]:
             yield f"`loss_law` ignores `sensitivity`: E e^(-L/2) is {spread!r} at 1, 2 and 3"
         return
-    x = np.arange(-int(one.reach(45.0)) - 4, int(one.reach(45.0)) + 5)
+    x = np.arange(-int(single.reach(45.0)) - 4, int(single.reach(45.0)) + 5)
     for epsilon in (0.0, 0.1, 0.5, 1.0, 2.0):
-        found, true = [], []
+        computed, true = [], []
         for each in made:
             absent, present, _ = each.outcomes
             with np.errstate(under="ignore"):
                 p, q = np.exp(absent), np.exp(present)
-            found.append(float(np.maximum(q - math.exp(epsilon) * p, 0.0).sum()))
-            shifted = one.pmf(x - each.sensitivity)
-            true.append(float(np.maximum(shifted - math.exp(epsilon) * one.pmf(x), 0.0).sum()))
-        if max(abs(here - there) for here, there in zip(found, true, strict=True)) > 1e-9:
+            computed.append(float(np.maximum(q - math.exp(epsilon) * p, 0.0).sum()))
+            shifted = single.pmf(x - each.sensitivity)
+            true.append(float(np.maximum(shifted - math.exp(epsilon) * single.pmf(x), 0.0).sum()))
+        if max(abs(here - there) for here, there in zip(computed, true, strict=True)) > 1e-9:
             yield (
-                f"delta({epsilon}) of changes by 1, 2 and 3 is {true!r} by P[X = x], and {found!r} by its "
+                f"delta({epsilon}) of changes by 1, 2 and 3 is {true!r} by P[X = x], and {computed!r} by its "
                 "outcomes: they ignore `sensitivity`"
             )
             return
         if true != sorted(true) and max(a - b for a, b in pairwise(true)) > 1e-9:
-            stated = "" if not one.is_log_concave else "; `is_log_concave` is true, which is wrong"
+            stated = "" if not single.is_log_concave else "; `is_log_concave` is true, which is wrong"
             yield (
                 f"delta({epsilon}) of changes by 1, 2 and 3 is {true!r}: a smaller change tells more, so "
                 f"that accounts of sensitivities above 1 are refused{stated}"
@@ -218,14 +218,14 @@ def _balls(law: Noise) -> Iterator[str]:
 
 
 def _draws(law: Noise, draws: int, seed: int) -> Iterator[str]:
-    found = sample(law.for_one(), draws, source=NotPrivateSeededEntropy(seed))
+    drawn = sample(law.for_one(), draws, source=NotPrivateSeededEntropy(seed))
     x = support(law)
     expected = draws * law.pmf(x)
-    if np.any(law.pmf(found) == 0):
+    if np.any(law.pmf(drawn) == 0):
         yield "an outcome was drawn that has probability zero"
         return
     often = expected >= 8
-    seen = np.array([np.count_nonzero(found == one) for one in x[often]])
+    seen = np.array([np.count_nonzero(drawn == outcome) for outcome in x[often]])
     rest_seen, rest = draws - seen.sum(), draws - expected[often].sum()
     square = float(((seen - expected[often]) ** 2 / expected[often]).sum())
     square += float((rest_seen - rest) ** 2 / max(rest, 1.0))
@@ -242,8 +242,8 @@ def _accounts(law: Noise) -> Iterator[str]:
         p, q = np.exp(absent), np.exp(present)
     for epsilon in (0.0, 0.5, 2.0):
         true = max(
-            float(np.maximum(one - np.exp(epsilon) * other, 0.0).sum()) for one, other in ((p, q), (q, p))
+            float(np.maximum(own - np.exp(epsilon) * other, 0.0).sum()) for own, other in ((p, q), (q, p))
         )
-        found = float(compose([law.repeated(1)]).delta(epsilon=epsilon))
-        if not true * (1 - 1e-11) - 1e-14 <= found <= true * (1 + 1e-6) + left_out + 1e-14:
-            yield f"delta({epsilon}) is {found!r}; its outcomes give {true!r}"
+        computed = float(compose([law.repeated(1)]).delta(epsilon=epsilon))
+        if not true * (1 - 1e-11) - 1e-14 <= computed <= true * (1 + 1e-6) + left_out + 1e-14:
+            yield f"delta({epsilon}) is {computed!r}; its outcomes give {true!r}"

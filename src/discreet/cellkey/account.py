@@ -127,7 +127,7 @@ class CellAccount(Displayed):
     @property
     def deltas(self) -> tuple[Interval, ...]:
         """The worst delta at each epsilon."""
-        return tuple(cost.deltas[place] for place, cost in enumerate(self.worst))
+        return tuple(cost.deltas[index] for index, cost in enumerate(self.worst))
 
     @property
     def certain(self) -> Fraction:
@@ -175,10 +175,10 @@ def account_cells(
 
     >>> from discreet.cellkey.entropy import entropy_table
     >>> family = CellFamily(("A", "B", "total"), ("a", "b"), ((0,), (1,), (0, 1)))
-    >>> found = account_cells(entropy_table(2, 1), family, least=1)
-    >>> round(float(found.deltas[0].upper), 3), round(float(found.certain), 3), found.methods
+    >>> account = account_cells(entropy_table(2, 1), family, least=1)
+    >>> round(float(account.deltas[0].upper), 3), round(float(account.certain), 3), account.methods
     (0.398, 0.316, ('joint',))
-    >>> [round(float(delta), 3) for delta in found.product_claim]  # what a product would claim
+    >>> [round(float(delta), 3) for delta in account.product_claim]  # what a product would claim
     [0.311, 0.124]
     """
     if neighbours not in ("bounded", "unbounded"):
@@ -198,7 +198,7 @@ def account_cells(
         family=cells.without_copies,
         keying=keying,
         exact=frozenset(exact_members),
-        epsilons=tuple(fraction(one, name="epsilon") for one in epsilons),
+        epsilons=tuple(fraction(epsilon, name="epsilon") for epsilon in epsilons),
     )
     costs = [question.cost(case) for case in question.cases(neighbours, least)]
     if not costs:
@@ -206,8 +206,8 @@ def account_cells(
             "no two neighbouring data sets differ in these cells: there must be two groups that are counted "
             "in different cells, and a record to move"
         )
-    asked = tuple(read_delta(one, zero=True) for one in deltas)
-    tests = tuple(share(one, name="alpha", closed=True) for one in alphas)
+    asked = tuple(read_delta(delta, zero=True) for delta in deltas)
+    tests = tuple(share(alpha, name="alpha", closed=True) for alpha in alphas)
     before = read_prior(prior)
     each = {id(cost.laws): cost.laws for cost in costs if cost.laws is not None}
     pairs = [laws for both in each.values() for laws in both]
@@ -226,7 +226,7 @@ def account_cells(
         published=tuple(published),
         epsilons=question.epsilons,
         worst=tuple(
-            max(costs, key=lambda cost: cost.deltas[place].upper) for place in range(len(question.epsilons))
+            max(costs, key=lambda cost: cost.deltas[index].upper) for index in range(len(question.epsilons))
         ),
         most_certain=max(costs, key=lambda cost: cost.certain),
         asked=asked,
@@ -338,7 +338,7 @@ class _Question:
                         continue
                     seen.add(alike)
                 yield CellCase(
-                    tuple(x + step * (place == gains) for place, x in enumerate(before)) if step else before,
+                    tuple(x + step * (group == gains) for group, x in enumerate(before)) if step else before,
                     gains,
                 )
 
@@ -380,11 +380,11 @@ class _Question:
     @cached_property
     def _cells_of(self) -> list[tuple[int, ...]]:
         """The cells with noise that count each group."""
-        found: list[list[int]] = [[] for _ in self.family.groups]
+        by_group: list[list[int]] = [[] for _ in self.family.groups]
         for cell, members in enumerate(self.noisy):
             for group in members:
-                found[group].append(cell)
-        return [tuple(cells) for cells in found]
+                by_group[group].append(cell)
+        return [tuple(cells) for cells in by_group]
 
     def cost(self, case: CellCase) -> CaseCost:
         """Return what a change costs, or say why that is not known."""
@@ -402,16 +402,16 @@ class _Question:
             return self._case(case, "product", single, single)
         after = [count + steps.get(cell, 0) for cell, count in enumerate(before)]
         filled = [tuple(count > 0 for count in counts) for counts in (case.counts, case.after)]
-        matrices = [self._matrix(one) for one in filled]
+        matrices = [self._matrix(occupied) for occupied in filled]
         key = filled[0], filled[1]
         if key not in self._blocks:
             self._blocks[key] = blocks(matrices, self.table.modulus)
-        found = [
+        block_pairs = [
             self._block(block, [[matrix[cell] for cell in block] for matrix in matrices], before, after)
             for block in self._blocks[key]
         ]
-        pairs = [pair for pair in found if pair is not None]
-        if len(pairs) == len(found):
+        pairs = [pair for pair in block_pairs if pair is not None]
+        if len(pairs) == len(block_pairs):
             apart = all(len(block) == 1 for block in self._blocks[key])
             return self._case(case, "product" if apart else "joint", pairs, single)
         return self._revealed(case, changed, before, single)
@@ -420,11 +420,11 @@ class _Question:
         """Return the counts of the cells with noise."""
         asked = tuple(counts)
         if self._last_counts is None or self._last_counts[0] != asked:
-            self._last_counts = asked, tuple(sum(asked[group] for group in one) for one in self.noisy)
+            self._last_counts = asked, tuple(sum(asked[group] for group in members) for members in self.noisy)
         return self._last_counts[1]
 
     def _matrix(self, filled: Sequence[bool]) -> list[tuple[int, ...]]:
-        present = [group for group, one in enumerate(filled) if one]
+        present = [group for group, is_filled in enumerate(filled) if is_filled]
         return [tuple(int(group in members) for group in present) for members in self.noisy]
 
     def _alone(self, before: int, after: int) -> TwoLaws:
@@ -476,7 +476,7 @@ class _Question:
             laws = together(pairs)
             both = laws, laws.swapped
             deltas = tuple(
-                max((one.delta(epsilon) for one in both), key=lambda box: box.upper)
+                max((direction.delta(epsilon) for direction in both), key=lambda box: box.upper)
                 for epsilon in self.epsilons
             )
             # what lies far out on a lattice counts as certain in its deltas; the chance itself is exact

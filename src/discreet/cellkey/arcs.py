@@ -110,8 +110,8 @@ def mean_delta(cells: Sequence[ArcPairs], ratio: float | None) -> float | None:
     There is none where that takes too many points.
 
     >>> from discreet.cellkey.table import perturbation_table
-    >>> one = arc_pairs(perturbation_table({1: {-1: "1/4", 0: "1/2", 1: "1/4"}}), 5)
-    >>> round(mean_delta([one], 1.0), 12), round(mean_delta([one, one], None), 12)
+    >>> pair = arc_pairs(perturbation_table({1: {-1: "1/4", 0: "1/2", 1: "1/4"}}), 5)
+    >>> round(mean_delta([pair], 1.0), 12), round(mean_delta([pair, pair], None), 12)
     (0.5, 0.5)
     """
     many = Counter(map(id, cells))

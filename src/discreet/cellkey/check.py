@@ -194,10 +194,10 @@ def check_table(
     Keys are sums of those of records, so that an empty cell has none; or they come from definitions.
 
     >>> from discreet.cellkey.entropy import entropy_table
-    >>> found = check_table(entropy_table(2, 1))
-    >>> [round(float(worst.deltas[0].upper), 3) for worst in (found.anywhere, found.occupied, found.large)]
+    >>> check = check_table(entropy_table(2, 1))
+    >>> [round(float(worst.deltas[0].upper), 3) for worst in (check.anywhere, check.occupied, check.large)]
     [0.634, 0.193, 0.135]
-    >>> float(found.rows[1].variance)  # V is 1, which the row of count 1 does not reach
+    >>> float(check.rows[1].variance)  # V is 1, which the row of count 1 does not reach
     0.93188406
     """
     powers = tuple(fraction(power, name="epsilon") for power in epsilons)

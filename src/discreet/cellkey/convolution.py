@@ -39,11 +39,11 @@ def lattice_product(laws: Sequence[tuple[Masses, int]]) -> list[tuple[Fraction, 
     """Return masses of a pair of laws that tells at least what these tell, each as often as it says.
 
     >>> third = [(Fraction(2, 3), Fraction(1, 3)), (Fraction(1, 3), Fraction(2, 3))]
-    >>> found = lattice_product([(third, 1000)])
-    >>> float(sum(max(p - q, 0) for p, q in found)) > 1 - 1e-12
+    >>> masses = lattice_product([(third, 1000)])
+    >>> float(sum(max(p - q, 0) for p, q in masses)) > 1 - 1e-12
     True
-    >>> found = lattice_product([(third, 2)])  # as 5/9 and 4/9 are told apart, and 1/9 and 4/9
-    >>> 0 <= sum(max(p - q, 0) for p, q in found) - Fraction(1, 3) < 1e-9
+    >>> masses = lattice_product([(third, 2)])  # as 5/9 and 4/9 are told apart, and 1/9 and 4/9
+    >>> 0 <= sum(max(p - q, 0) for p, q in masses) - Fraction(1, 3) < 1e-9
     True
     """
     logs = [_logs(masses) for masses, _ in laws]
@@ -97,15 +97,15 @@ def _range(
 
 def _step(logs: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]], fine: float) -> float:
     """A step not below this one that has the ratio of most mass, other than 1, among its powers."""
-    found: dict[float, float] = {}
+    weight_of: dict[float, float] = {}
     for ratios, weights in logs:
         for ratio, weight in zip(np.abs(ratios).tolist(), weights.tolist(), strict=True):
             if ratio > 1e-12:
                 rounded = round(ratio, 9)
-                found[rounded] = found.get(rounded, 0.0) + weight
-    if not found:
+                weight_of[rounded] = weight_of.get(rounded, 0.0) + weight
+    if not weight_of:
         return fine
-    likely = max(found, key=lambda ratio_of_two: found[ratio_of_two] * ratio_of_two)
+    likely = max(weight_of, key=lambda ratio_of_two: weight_of[ratio_of_two] * ratio_of_two)
     return likely / math.floor(likely / fine) if likely > fine > 0 else max(fine, likely)
 
 
@@ -168,31 +168,31 @@ class _Lattice:
         start = min(weights)
         return start, fmpz_poly([weights.get(at, 0) for at in range(start, max(weights) + 1)])
 
-    def times(self, one: tuple[int, fmpz_poly], other: tuple[int, fmpz_poly]) -> tuple[int, fmpz_poly]:
+    def times(self, pair: tuple[int, fmpz_poly], other: tuple[int, fmpz_poly]) -> tuple[int, fmpz_poly]:
         """Two independent pairs as one, rounded down; what lies beyond the lattice is certainty."""
         from flint import fmpz_poly
 
-        start = one[0] + other[0]
-        coefficients = [int(c) >> self.bits for c in (one[1] * other[1]).coeffs()]
+        start = pair[0] + other[0]
+        coefficients = [int(c) >> self.bits for c in (pair[1] * other[1]).coeffs()]
         cut = max(self.first - start, 0)
         kept = coefficients[cut : max(self.last - start + 1, 0)]
         return (start + cut, fmpz_poly(kept)) if kept else (0, fmpz_poly([0]))
 
-    def power(self, one: tuple[int, fmpz_poly], times: int) -> tuple[int, fmpz_poly]:
+    def power(self, pair: tuple[int, fmpz_poly], times: int) -> tuple[int, fmpz_poly]:
         """A pair as often as it says."""
         made = self.nothing
         while times:
             if times & 1:
-                made = self.times(made, one)
+                made = self.times(made, pair)
             times >>= 1
             if times:
-                one = self.times(one, one)
+                pair = self.times(pair, pair)
         return made
 
-    def masses(self, one: tuple[int, fmpz_poly]) -> list[tuple[Fraction, Fraction]]:
+    def masses(self, pair: tuple[int, fmpz_poly]) -> list[tuple[Fraction, Fraction]]:
         """The masses under both laws, with certainty for what is missing of either."""
-        start, unit = one[0], 1 << self.bits
-        places = [(start + at, int(c)) for at, c in enumerate(one[1].coeffs()) if c]
+        start, unit = pair[0], 1 << self.bits
+        places = [(start + at, int(c)) for at, c in enumerate(pair[1].coeffs()) if c]
         # masses under the first law in units of 2^-(bits + _POWER_BITS), rounded down
         first = [c * (self._up[at] if at >= 0 else self._down[-at]) for at, c in places]
         whole = unit << _POWER_BITS

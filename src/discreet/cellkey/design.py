@@ -381,8 +381,8 @@ class _Program:
         for count in wishes.counts:
             mine = {noise: self._place[count, noise] for noise in wishes.noises(count)}
             self._rows.append((dict.fromkeys(mine.values(), 1.0), 1, 1))
-            self._rows.append(({place: float(noise) for noise, place in mine.items()}, 0, 0))
-            squares = {place: float(noise**2) for noise, place in mine.items()}
+            self._rows.append(({column: float(noise) for noise, column in mine.items()}, 0, 0))
+            squares = {column: float(noise**2) for noise, column in mine.items()}
             spare = float(sum(squares.values()))
             self._at_most({**squares, self.variance: -1.0}, 0, spare=spare, first=count == 1)
             if wishes.monotone:
@@ -394,8 +394,8 @@ class _Program:
                 total = {self.delta: -1.0}
                 for result, chance in here.items():
                     slack, terms = self._new(), dict(chance)
-                    for place, weight in there.get(result, {}).items():
-                        terms[place] = terms.get(place, 0) - factor * weight
+                    for variable, weight in there.get(result, {}).items():
+                        terms[variable] = terms.get(variable, 0) - factor * weight
                     # the last variable, -1, stands for a constant
                     constant = terms.pop(-1, 0.0)
                     self._at_most({**terms, slack: -1.0}, -constant)
@@ -434,7 +434,7 @@ class _Program:
         if first is None:
             return None
         best = float(first[goal])
-        squares = {place: float(noise**2) for (_, noise), place in self._place.items()}
+        squares = {column: float(noise**2) for (_, noise), column in self._place.items()}
         upper[goal] = min(upper[goal], best * (1 + 1e-9) + 1e-12)
         second = self._solve(squares, upper, spare)
         values = first if second is None else second
@@ -459,19 +459,19 @@ class _Program:
         limits |= {"A_eq": self._matrix[equal], "b_eq": ends[equal]}
         bounds = np.column_stack([np.zeros(self._size), most])
         for presolve in (True, False):  # at the very edge, presolving may give up
-            found = scipy.optimize.linprog(
+            solution = scipy.optimize.linprog(
                 costs, **limits, bounds=bounds, options={**_FINE, "presolve": presolve}
             )
-            if found.status in (0, 2):
+            if solution.status in (0, 2):
                 break
-        return None if found.status != 0 else found.x
+        return None if solution.status != 0 else solution.x
 
     @cached_property
     def _matrix(self) -> scipy.sparse.csr_array:
         entries = [
-            (number, place, value)
+            (number, column, value)
             for number, (terms, _, _) in enumerate(self._rows)
-            for place, value in terms.items()
+            for column, value in terms.items()
         ]
         numbers, places, values = zip(*entries, strict=True)
         return scipy.sparse.csr_array((values, (numbers, places)), shape=(len(self._rows), self._size))
@@ -503,10 +503,10 @@ def _rounded(
     objective: Literal["variance", "delta"] = "delta" if variance is not None else "variance"
     for spare in _SPARE:
         if spare:
-            found = program.least(objective, delta, variance, spare)
-            if found is None:
+            solution = program.least(objective, delta, variance, spare)
+            if solution is None:
                 continue
-            best = found
+            best = solution
         laws = {count: _round_row(program.wishes, count, row) for count, row in best.rows.items()}
         bound = _delta_if_kept(program.wishes, laws, program.epsilon, variance)
         if bound is not None and (delta is None or bound <= delta):
@@ -604,8 +604,8 @@ def _truncated_laws(epsilon: Fraction, delta: Fraction, wishes: Wishes) -> tuple
     """Return the truncated laws of least variance that keep the promise; their D is chosen freely."""
     if wishes.zeros != "noisy":
         return ()
-    found = (truncated_law(name, epsilon=epsilon, delta=delta) for name in ("laplace", "gaussian"))
-    return tuple(one for one in found if one is not None)
+    laws = (truncated_law(name, epsilon=epsilon, delta=delta) for name in ("laplace", "gaussian"))
+    return tuple(law for law in laws if law is not None)
 
 
 def truncated_law(
@@ -661,5 +661,5 @@ def _least_scale(name: str, largest: int, epsilon: float, delta: float) -> float
 def _deltas(chances: NDArray[np.float64], epsilon: float) -> NDArray[np.float64]:
     """Return the delta of symmetric noise at an epsilon, for one record more or less, row by row."""
     here, there = np.pad(chances, ((0, 0), (0, 1))), np.pad(chances, ((0, 0), (1, 0)))
-    found: NDArray[np.float64] = np.maximum(here - math.exp(epsilon) * there, 0).sum(axis=1)
-    return found
+    deltas: NDArray[np.float64] = np.maximum(here - math.exp(epsilon) * there, 0).sum(axis=1)
+    return deltas

@@ -152,23 +152,23 @@ def _read_ons(source: TableSource) -> PerturbationTable:
     if min(counts, default=0) < 0 or max(counts, default=0) > MOST_COUNTS:
         raise InputError(f"a pcv of {table.path.name} is not a count from 0 to {MOST_COUNTS}")
     modulus = max(keys) + 1
-    found: dict[int, dict[int, int]] = {}
+    by_count: dict[int, dict[int, int]] = {}
     for line, (count, key, noise) in enumerate(zip(counts, keys, noises, strict=True)):
-        row = found.setdefault(count, {})
+        row = by_count.setdefault(count, {})
         if key < 0:
             problems.row(line, "a key is below 0", "ckey")
         elif key in row:
             problems.row(line, "a key is listed twice for its count", "ckey")
         row[key] = noise
     problems.stop()
-    short = sorted(count for count, row in found.items() if len(row) < modulus)
+    short = sorted(count for count, row in by_count.items() if len(row) < modulus)
     if short:
         raise InputError(
             f"{table.path.name} has keys up to {modulus - 1}, but not all for {len(short)} counts, the first "
             f"of which is pcv {short[0]}; each count needs one line for every key"
         )
     rows = []
-    for count, row in sorted(found.items()):
+    for count, row in sorted(by_count.items()):
         ordered = [row[key] for key in range(modulus)]
         rows.append(_row_of_keys(ordered, count))
     made = PerturbationTable(tuple(rows), modulus=modulus, origin="ons", name=table.path.name)

@@ -148,8 +148,8 @@ class JointLaws:
             if len(pieces) > MOST_PIECES:
                 return None
         areas: dict[Noises, Scalar] = {}
-        for polygon, one in pieces:
-            areas[one] = areas.get(one, 0) + _doubled_area(polygon)
+        for polygon, its_noises in pieces:
+            areas[its_noises] = areas.get(its_noises, 0) + _doubled_area(polygon)
         return {noises: Fraction(area) / (2 * unit * unit) for noises, area in areas.items()}
 
     def _in_parts(self, basis: Matrix, rows: Noises) -> dict[Noises, Fraction] | None:
@@ -159,14 +159,14 @@ class JointLaws:
         for part in blocks([basis], None):
             inside = column_basis([basis[cell] for cell in part])
             some = tuple(rows[cell] for cell in part)
-            found = (
+            part_law = (
                 self._with_one_relation(inside, some)
                 if len(inside[0]) > 2
                 else self._worked_out(inside, some)
             )
-            if found is None or len(law) * len(found) > MOST_PIECES:
+            if part_law is None or len(law) * len(part_law) > MOST_PIECES:
                 return None
-            law = {(*x, *y): p * q for x, p in law.items() for y, q in found.items()}
+            law = {(*x, *y): p * q for x, p in law.items() for y, q in part_law.items()}
             order += part
         places = sorted(range(len(order)), key=order.__getitem__)
         return {tuple(noises[index] for index in places): chance for noises, chance in law.items()}

@@ -27,8 +27,8 @@ class NoiseLookup:
     a whole number of keys: uniform keys below it give the law of each row exactly.
 
     >>> from discreet.cellkey import perturbation_table
-    >>> found = NoiseLookup(perturbation_table({0: {-1: "1/4", 0: "1/2", 1: "1/4"}}))
-    >>> found.keys, found.published(np.array([0, 0, 5, 5]), np.array([0, 3, 0, 2]), found.keys).tolist()
+    >>> lookup = NoiseLookup(perturbation_table({0: {-1: "1/4", 0: "1/2", 1: "1/4"}}))
+    >>> lookup.keys, lookup.published(np.array([0, 0, 5, 5]), np.array([0, 3, 0, 2]), lookup.keys).tolist()
     (4, [0, 1, 4, 5])
     """
 
@@ -64,10 +64,10 @@ class NoiseLookup:
         if (large := table.large) is not None:
             turns = (counts + large.shift) % large.period + large.start
             rows = np.where(counts > large.above, turns, counts)
-        place = np.searchsorted(ends, np.maximum(rows - first, 0) * steps + keys, side="right")
-        noise = np.where((counts == 0) & (not table.has_zero), 0, noises[place])
-        found: Integers = np.maximum(counts + noise, 0)
-        return found
+        positions = np.searchsorted(ends, np.maximum(rows - first, 0) * steps + keys, side="right")
+        noise = np.where((counts == 0) & (not table.has_zero), 0, noises[positions])
+        shown: Integers = np.maximum(counts + noise, 0)
+        return shown
 
     @property
     def _denominators(self) -> set[int]:

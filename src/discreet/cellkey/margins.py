@@ -48,7 +48,7 @@ def margins_of(attributes: Attributes, order: int | None = None) -> tuple[CubeMa
     sizes = attributes.sizes
     most = len(sizes) if order is None else order
     return tuple(
-        CubeMargin(chosen, tuple(sizes[one] for one in chosen))
+        CubeMargin(chosen, tuple(sizes[attribute] for attribute in chosen))
         for many in range(most + 1)
         for chosen in combinations(range(len(sizes)), many)
     )
@@ -115,8 +115,8 @@ def key_numbers(words: Words, modulus: int | None) -> Integers:
         decimals = words.values.cast(pa.decimal128(26, 8 if modulus is None else 0))
         if modulus is None:
             decimals = arrow("compute").multiply(decimals, pa.scalar(REAL_KEYS, pa.decimal128(9, 0)))
-        found = decimals.cast(pa.int64()).to_numpy(zero_copy_only=False)
-        numbers = np.where((found >= 0) & (found < most), found, -1)
+        units = decimals.cast(pa.int64()).to_numpy(zero_copy_only=False)
+        numbers = np.where((units >= 0) & (units < most), units, -1)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         texts = (exact_number(text) for text in words.values.to_pylist())
         units_of = (None if number is None else key_units(number, modulus) for number in texts)
@@ -138,17 +138,17 @@ class CountedCube:
 
         Numbers count the cells through, the last attribute fastest. Without record keys the keys are 0.
         """
-        names = [f"a{one}" for one in margin.attributes]
+        names = [f"a{attribute}" for attribute in margin.attributes]
         sums = {"n": self.base["n"].sum(), "k": self.base["k"].sum()}
         grouped = self.base.group_by(names).agg(**sums) if names else self.base.agg(**sums)
-        found = self.engine.fetch(grouped, sort=names)
-        columns = [found.column(name).to_numpy().astype(np.int64) for name in names]
-        counts, keys = (found.column(name).fill_null(0).to_numpy().astype(np.int64) for name in ("n", "k"))
-        place = (
+        table = self.engine.fetch(grouped, sort=names)
+        columns = [table.column(name).to_numpy().astype(np.int64) for name in names]
+        counts, keys = (table.column(name).fill_null(0).to_numpy().astype(np.int64) for name in ("n", "k"))
+        cells = (
             np.ravel_multi_index(columns, margin.sizes) if names else np.zeros(len(counts), dtype=np.int64)
         )
         filled = counts > 0
-        return place[filled], counts[filled], keys[filled] % self.modulus
+        return cells[filled], counts[filled], keys[filled] % self.modulus
 
 
 @contextmanager
@@ -180,15 +180,15 @@ def check_total(attributes: Attributes, total: str, problems: list[str]) -> None
             problems.append(f"an attribute is called {name!r}, as a column of the output is; rename it")
 
 
-def unravelled(place: Integers, margin: CubeMargin) -> Sequence[Integers]:
+def unravelled(cells: Integers, margin: CubeMargin) -> Sequence[Integers]:
     """Return the value of each attribute of a margin for some of its cells.
 
-    >>> [one.tolist() for one in unravelled(np.array([0, 4]), CubeMargin((0, 1), (2, 3)))]
+    >>> [numbers.tolist() for numbers in unravelled(np.array([0, 4]), CubeMargin((0, 1), (2, 3)))]
     [[0, 1], [0, 1]]
     """
     if not margin.attributes:
         return ()
-    return np.unravel_index(place, margin.sizes)
+    return np.unravel_index(cells, margin.sizes)
 
 
 def refuse_too_many(cells: int, most: int) -> None:

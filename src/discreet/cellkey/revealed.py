@@ -87,12 +87,12 @@ def revealed_bound(
         return whole
     draw_real = random.Random(SEED)
     rows = [[_row(table, count) for count in counts] for counts in (before, after)]
-    found = []
+    deltas = []
     for _ in range(SAMPLES if generators else 1):
         keys = [draw_real.random() for _ in range(generators)]
         known = [sum(x * key for x, key in zip(row, keys, strict=True)) % 1.0 for row in basis]
-        found.append(_on_arcs(rows, known, factors))
-    return _averaged(found, sampled=generators > 0)
+        deltas.append(_on_arcs(rows, known, factors))
+    return _averaged(deltas, sampled=generators > 0)
 
 
 def _over_independent_keys(
@@ -102,28 +102,28 @@ def _over_independent_keys(
     if not are_independent([(1, *row) for row in others], None):
         return None
     arcs = {count: arc_pairs(table, count) for count in set(before)}
-    found = []
+    both = []
     for swapped in (False, True):
-        known = {count: one.swapped if swapped else one for count, one in arcs.items() if one is not None}
+        known = {count: pair.swapped if swapped else pair for count, pair in arcs.items() if pair is not None}
         if len(known) < len(arcs):
             return None
         cells = [known[count] for count in before]
         means = [mean_delta(cells, float(factor)) for factor in factors] + [mean_delta(cells, None)]
         if any(mean is None for mean in means):
             return None
-        found.append(means)
-    return _averaged([np.array(found, dtype=np.float64)], sampled=False)
+        both.append(means)
+    return _averaged([np.array(both, dtype=np.float64)], sampled=False)
 
 
-def _averaged(found: Sequence[Vector], *, sampled: bool) -> RevealedBound:
+def _averaged(samples: Sequence[Vector], *, sampled: bool) -> RevealedBound:
     """Return the averages of deltas in both directions, the larger of each; of a sample, with its margin.
 
     The margin is the empirical Bernstein bound for the mean of numbers in [0, 1].
     """
-    values = np.array(found)
+    values = np.array(samples)
     means = values.mean(axis=0) + 1e-9  # for the rounding of floats
     if sampled:
-        many, doubt = len(found), log(4 / FAILURE)  # half of the chance for each direction
+        many, doubt = len(samples), log(4 / FAILURE)  # half of the chance for each direction
         spread = values.var(axis=0, ddof=1)
         means += np.sqrt(2 * spread * doubt / many) + 7 * doubt / (3 * (many - 1))
     worst = np.minimum(means.max(axis=0), 1.0)

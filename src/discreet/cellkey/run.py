@@ -267,7 +267,10 @@ class _Plan:
             return None
         names = self.attributes.names
         queries = [
-            Query(name=" * ".join(names[one] for one in margin.attributes) or "total", scale=1 / self.epsilon)
+            Query(
+                name=" * ".join(names[attribute] for attribute in margin.attributes) or "total",
+                scale=1 / self.epsilon,
+            )
             for margin in self.margins
         ]
         release = Release(
@@ -322,36 +325,38 @@ class _Plan:
         def parts() -> Iterator[dict[str, ArrowArray]]:
             nonlocal rows
             for margin in self.margins:
-                for place, values in self._published(base, margin):
-                    rows += len(place)
-                    yield self._columns(margin, place, values)
+                for cells, values in self._published(base, margin):
+                    rows += len(cells)
+                    yield self._columns(margin, cells, values)
 
         folder.parts("cells", parts())
         return rows
 
     def _published(self, base: CountedCube, margin: CubeMargin) -> Iterator[tuple[Integers, Integers]]:
         """Yield cells of a margin, by number, and what is published of them."""
-        place, counts, keys = base.margin(margin)
+        occupied, counts, keys = base.margin(margin)
         if self.keys == "records":
             values = self.lookup.published(counts, keys, base.modulus)
             # a 0 that is listed would show that its cell is not empty
-            yield place[values > 0], values[values > 0]
+            yield occupied[values > 0], values[values > 0]
             return
         assert self.secret is not None or self.asked.rehearsal is not None
-        names = [self.attributes.names[one] for one in margin.attributes]
+        names = [self.attributes.names[attribute] for attribute in margin.attributes]
         codes = [self._secret.codes(name, dict(self.attributes.values)[name]) for name in names]
-        every = margin.cells if self.empty == "keyed" else len(place)
+        every = margin.cells if self.empty == "keyed" else len(occupied)
         for start in range(0, every, ROWS):
             if self.empty == "keyed":
                 cells = np.arange(start, min(start + ROWS, every))
                 known = np.zeros(len(cells), dtype=np.int64)
-                first, last = np.searchsorted(place, [start, start + ROWS])
-                known[place[first:last] - start] = counts[first:last]
+                first, last = np.searchsorted(occupied, [start, start + ROWS])
+                known[occupied[first:last] - start] = counts[first:last]
             else:
-                cells, known = place[start : start + ROWS], counts[start : start + ROWS]
+                cells, known = occupied[start : start + ROWS], counts[start : start + ROWS]
             mine = [code[at] for code, at in zip(codes, unravelled(cells, margin), strict=True)]
-            found = self._secret.cell_keys(names, mine, table=self.lookup.digest, modulus=self.lookup.keys)
-            values = self.lookup.published(known, found, self.lookup.keys)
+            cell_keys = self._secret.cell_keys(
+                names, mine, table=self.lookup.digest, modulus=self.lookup.keys
+            )
+            values = self.lookup.published(known, cell_keys, self.lookup.keys)
             shown = np.ones(len(cells), dtype=bool) if self.asked.zeros else values > 0
             yield cells[shown], values[shown]
 
@@ -362,12 +367,12 @@ class _Plan:
         assert self.secret is not None
         return self.secret.secret
 
-    def _columns(self, margin: CubeMargin, place: Integers, values: Integers) -> dict[str, ArrowArray]:
+    def _columns(self, margin: CubeMargin, cells: Integers, values: Integers) -> dict[str, ArrowArray]:
         """Return rows of the output: a value of each attribute, or the word for a total, and the count."""
-        at: dict[int, Numbers] = dict(zip(margin.attributes, unravelled(place, margin), strict=True))
+        at: dict[int, Numbers] = dict(zip(margin.attributes, unravelled(cells, margin), strict=True))
         columns = {}
         for number, (name, words) in enumerate(self.attributes.values):
-            codes = at.get(number, np.full(len(place), len(words)))
+            codes = at.get(number, np.full(len(cells), len(words)))
             columns[name] = coded(codes, [*words, TOTAL])
         return {**columns, "count": values}
 
@@ -387,8 +392,8 @@ def _plan(asked: CellKeying) -> _Plan:
     attributes = given if isinstance(given, Attributes) else attempt(load_attributes, given)
     table = asked.table
     if not isinstance(table, PerturbationTable):
-        found = attempt(_table, table)
-        table = found if isinstance(found, PerturbationTable) else None
+        attempted = attempt(_table, table)
+        table = attempted if isinstance(attempted, PerturbationTable) else None
     looked_up = None if table is None else attempt(NoiseLookup, table)
     if isinstance(attributes, Attributes):
         check_order(asked.order, attributes, problems)
@@ -476,21 +481,21 @@ def composed_cells(
 
     >>> from discreet.cellkey import perturbation_table
     >>> table = perturbation_table({0: {-1: "1/4", 0: "1/2", 1: "1/4"}})
-    >>> found = composed_cells(table, 2, Fraction(1), Fraction(1, 4))
-    >>> found.certain, found.is_exact
+    >>> composed = composed_cells(table, 2, Fraction(1), Fraction(1, 4))
+    >>> composed.certain, composed.is_exact
     (Fraction(7, 16), True)
     """
     if table.last == 0 and table.large is None:
-        one = TwoLaws.of(*(table.law(count, keying="definition") for count in (0, 1)))
+        pair = TwoLaws.of(*(table.law(count, keying="definition") for count in (0, 1)))
         is_exact = True
     else:
         ratio, left = exp_interval(epsilon).upper, 1 - delta
         more, less = left * ratio / (1 + ratio), left / (1 + ratio)
         nothing = Fraction(0)
-        one = TwoLaws(((delta, nothing), (more, less), (less, more), (nothing, delta)), is_exact=False)
+        pair = TwoLaws(((delta, nothing), (more, less), (less, more), (nothing, delta)), is_exact=False)
         is_exact = False
-    other = one.swapped
-    pairs = [one] * (changed - changed // 2) + [other] * (changed // 2) if swaps else [one] * changed
+    other = pair.swapped
+    pairs = [pair] * (changed - changed // 2) + [other] * (changed // 2) if swaps else [pair] * changed
     laws = together(pairs)
     return ComposedCells(
         changed,

@@ -60,8 +60,8 @@ class CellSecret:
 
     def codes(self, attribute: str, values: Sequence[str]) -> _WORDS:
         """Return the codes of the values of an attribute: 128 bits each, as two numbers."""
-        found = b"".join(self._derived("value", attribute, value)[:16] for value in values)
-        return np.frombuffer(found, dtype="<u8").reshape(-1, 2)
+        digests = b"".join(self._derived("value", attribute, value)[:16] for value in values)
+        return np.frombuffer(digests, dtype="<u8").reshape(-1, 2)
 
     def cell_keys(
         self, attributes: Sequence[str], codes: Sequence[_WORDS], *, table: str, modulus: int
@@ -95,15 +95,15 @@ class CellSecret:
 
         # a number below a multiple of the modulus has a uniform remainder; others are replaced
         most = (1 << 64) // modulus * modulus
-        found = encrypted(blocks)
-        words = found[:, 0].copy()
+        ciphertext = encrypted(blocks)
+        words = ciphertext[:, 0].copy()
         if most < 1 << 64:
             wrong = np.flatnonzero(words >= most)
-            words[wrong] = found[wrong, 1]
+            words[wrong] = ciphertext[wrong, 1]
             while len(wrong := wrong[words[wrong] >= most]):
-                found = found.copy()
-                found[wrong] = encrypted(found[wrong])
-                words[wrong] = found[wrong, 0]
+                ciphertext = ciphertext.copy()
+                ciphertext[wrong] = encrypted(ciphertext[wrong])
+                words[wrong] = ciphertext[wrong, 0]
         keys: Integers = (words % np.uint64(modulus)).astype(np.int64)
         return keys
 
@@ -175,7 +175,7 @@ def open_secret(path: FilePath) -> SecretFile:
         data = json.loads(text)
         value, records = data["secret"], data["records"]
         known = data["format"] == FORMAT and all(
-            re.fullmatch("[0-9a-f]{64}", one) is not None for one in (value, records)
+            re.fullmatch("[0-9a-f]{64}", digits) is not None for digits in (value, records)
         )
     except (ValueError, KeyError, TypeError, RecursionError):
         known = False

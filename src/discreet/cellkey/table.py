@@ -124,34 +124,34 @@ class PerturbationTable:
     def _problems(self) -> list[str]:
         if not self.rows:
             return ["it has no rows"]
-        found = []
+        problems = []
         counts = [row.count for row in self.rows]
         missing = sorted(set(range(max(1, counts[0]), counts[-1] + 1)) - set(counts))
         if counts != sorted(set(counts)) or counts[0] < 0:
-            found.append("its rows must be in the order of their counts, from 0 or 1 on, each once")
+            problems.append("its rows must be in the order of their counts, from 0 or 1 on, each once")
         elif counts[0] > 1 or missing:
             first = ", ".join(map(str, ([1] if counts[0] > 1 else missing)[:5]))
-            found.append(f"there is no row for count {first}; every count from 1 to the last needs one")
+            problems.append(f"there is no row for count {first}; every count from 1 to the last needs one")
         if self.large is not None and (
             self.large.above > counts[-1] or self.large.start + self.large.period - 1 > counts[-1]
         ):
-            found.append(
+            problems.append(
                 f"its last row is that of count {counts[-1]}; larger counts use rows up to "
                 f"{max(self.large.above, self.large.start + self.large.period - 1)}"
             )
         lattice = BYTES if self.folded else self.modulus
         for row in self.rows:
             if len(row.uppers) != len(row.noises) or not row.noises:
-                found.append(f"row {row.count} needs one upper end for each noise")
+                problems.append(f"row {row.count} needs one upper end for each noise")
             elif lattice is not None and any(lattice % upper.denominator for upper in row.uppers):
-                found.append(f"an upper end of row {row.count} is no multiple of 1/{lattice}")
+                problems.append(f"an upper end of row {row.count} is no multiple of 1/{lattice}")
             elif any(high <= low for low, high in pairwise(row.edges(lattice))) or row.uppers[-1] != 1:
-                found.append(f"the upper ends of row {row.count} must increase, and the last must be 1")
+                problems.append(f"the upper ends of row {row.count} must increase, and the last must be 1")
             if any(not isinstance(noise, int) for noise in row.noises):
-                found.append(f"a noise of row {row.count} is no whole number")
+                problems.append(f"a noise of row {row.count} is no whole number")
         if self.folded and self.modulus is None:
-            found.append("keys whose bytes are XORed are integers, so they need a modulus")
-        return found
+            problems.append("keys whose bytes are XORed are integers, so they need a modulus")
+        return problems
 
     @property
     def last(self) -> int:

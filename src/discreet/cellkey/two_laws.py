@@ -55,14 +55,14 @@ class TwoLaws:
     @classmethod
     def gathered(cls, masses: Iterable[tuple[Fraction, Fraction]], *, is_exact: bool = True) -> TwoLaws:
         """Return masses with those of equal ratio together, the largest ratio first."""
-        found: dict[Fraction | None, tuple[Fraction, Fraction]] = {}
+        by_ratio: dict[Fraction | None, tuple[Fraction, Fraction]] = {}
         for p, q in masses:
             if p or q:
                 ratio = p / q if q else None
-                before = found.get(ratio, (Fraction(0), Fraction(0)))
-                found[ratio] = before[0] + p, before[1] + q
-        certain = [found.pop(None)] if None in found else []
-        ordered = sorted(found.items(), key=lambda one: one[0] or 0, reverse=True)
+                before = by_ratio.get(ratio, (Fraction(0), Fraction(0)))
+                by_ratio[ratio] = before[0] + p, before[1] + q
+        certain = [by_ratio.pop(None)] if None in by_ratio else []
+        ordered = sorted(by_ratio.items(), key=lambda ratio_and_mass: ratio_and_mass[0] or 0, reverse=True)
         return cls((*certain, *(pair for _, pair in ordered)), is_exact)
 
     @property
@@ -175,12 +175,12 @@ def together(pairs: Iterable[TwoLaws]) -> TwoLaws:
     often.pop(NOTHING, None)
     if often.total() <= MOST_EXACT:
         made: TwoLaws | None = NOTHING
-        for pair in sorted(often.elements(), key=lambda one: len(one.masses)):
+        for pair in sorted(often.elements(), key=lambda laws: len(laws.masses)):
             made = None if made is None else made.times_exactly(pair)
         if made is not None:
             return made
-    found = lattice_product([(pair.masses, times) for pair, times in often.items()])
-    return TwoLaws(tuple(mass for mass in found if any(mass)), is_exact=False)
+    masses = lattice_product([(pair.masses, times) for pair, times in often.items()])
+    return TwoLaws(tuple(mass for mass in masses if any(mass)), is_exact=False)
 
 
 def _how_often(pairs: Iterable[TwoLaws]) -> Counter[TwoLaws]:
@@ -197,8 +197,8 @@ def _how_often(pairs: Iterable[TwoLaws]) -> Counter[TwoLaws]:
 def _total(values: Iterable[Fraction]) -> Fraction:
     """The sum, over a common denominator: much faster than one after the other."""
     listed = list(values)
-    unit = lcm(*{one.denominator for one in listed})
-    return Fraction(sum(one.numerator * (unit // one.denominator) for one in listed), unit)
+    unit = lcm(*{part.denominator for part in listed})
+    return Fraction(sum(part.numerator * (unit // part.denominator) for part in listed), unit)
 
 
 def certain_together(pairs: Iterable[TwoLaws], *, swapped: bool = False) -> Fraction:

@@ -25,11 +25,11 @@ from discreet.faces import Displayed
 Line = tuple[tuple[float, float], ...]
 """Points to draw."""
 
-PRIORS = tuple(Fraction(place, 100) for place in (1, 2, 5, *range(10, 91, 5), 95, 98, 99))
+PRIORS = tuple(Fraction(percent, 100) for percent in (1, 2, 5, *range(10, 91, 5), 95, 98, 99))
 """Priors of a curve."""
 
 _SEEN = 160  # points of a curve of beliefs
-_PRIORS = [float(one) for one in PRIORS]
+_PRIORS = [float(prior) for prior in PRIORS]
 
 
 def line_of(x: Iterable[SupportsFloat], y: Iterable[SupportsFloat]) -> Line:
@@ -90,11 +90,11 @@ def attackable(release: Release) -> dict[str, list[Count]]:
     >>> counts[0].query, counts[0].variance, len(counts)
     ('age_18_64_116 * relgq_4_groups', Fraction(10000, 11), 10)
     """
-    found: dict[str, list[Count]] = {}
+    by_level: dict[str, list[Count]] = {}
     for row in release.variance_table():
         if row.variance is not None and row.event.sensitivity == 1:
-            found.setdefault(row.level, []).append(Count(row.level, row.query, row.variance))
-    return {level: sorted(counts, key=lambda count: count.variance) for level, counts in found.items()}
+            by_level.setdefault(row.level, []).append(Count(row.level, row.query, row.variance))
+    return {level: sorted(counts, key=lambda count: count.variance) for level, counts in by_level.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,8 +118,8 @@ class Attacked(Displayed):
 def attacked(asked: Adversary) -> Attacked:
     """Return what an adversary learns.
 
-    >>> found = attacked(Adversary("one", "1/2", (Count("Block", "total", Fraction(5)),), 0, 1))
-    >>> round(found.posterior, 4), round(found.ratio, 4), round(found.right[2], 4)
+    >>> told = attacked(Adversary("one", "1/2", (Count("Block", "total", Fraction(5)),), 0, 1))
+    >>> round(told.posterior, 4), round(told.ratio, 4), round(told.right[2], 4)
     (0.525, 1.05, 0.5892)
     """
     several = asked.scenario == "several" and len(asked.counts) > 1
@@ -129,7 +129,7 @@ def attacked(asked: Adversary) -> Attacked:
 
 def _single(asked: Adversary) -> Attacked:
     unsure, prior = asked.scenario == "unsure", asked.prior
-    found = one_count(
+    told = one_count(
         [asked.published],
         prior=[prior],
         variance=asked.counts[0].variance,
@@ -138,7 +138,7 @@ def _single(asked: Adversary) -> Attacked:
         chance=[asked.chance] if unsure else (),
         nonnegative=asked.scenario == "floor",
     )
-    belief, means, attack = found.beliefs[0], found.averages(prior), found.attack
+    belief, means, attack = told.beliefs[0], told.averages(prior), told.attack
     return Attacked(
         asked,
         posterior=belief.posterior,
@@ -158,8 +158,8 @@ def _single(asked: Adversary) -> Attacked:
 def _several(asked: Adversary) -> Attacked:
     variances, prior, known = [count.variance for count in asked.counts], asked.prior, asked.known
     many = len(variances)
-    found = several_counts([asked.published] * many, prior=[prior], variance=variances, known=known)
-    last, right = found.steps(prior)[-1], found.accuracies(prior)
+    told = several_counts([asked.published] * many, prior=[prior], variance=variances, known=known)
+    last, right = told.steps(prior)[-1], told.accuracies(prior)
     seen = joint_posterior(
         [[value] * many for value in asked.seen], prior=prior, known=known, variance=variances
     )
@@ -188,8 +188,8 @@ def _hierarchy(asked: Adversary) -> Attacked:
         ),
         Area(name=above.level, noisy=asked.above, variance=above.variance),
     ]
-    found = hierarchy_posterior(areas, prior=prior, known=known)
+    posterior = hierarchy_posterior(areas, prior=prior, known=known)
     both = (block.variance, above.variance)
     two = TwoLevels(variance=both, siblings=siblings, prior=prior, known=known)
     curve = line_of(asked.seen, two.probability(asked.seen, [asked.above], [asked.beside]))
-    return Attacked(asked, posterior=found.probability, ratio=found.ratio, curve=curve)
+    return Attacked(asked, posterior=posterior.probability, ratio=posterior.ratio, curve=curve)

@@ -109,44 +109,44 @@ def build_chain(
 
 def _check_nesting(areas: Sequence[Area], known: int) -> None:
     least = known
-    for place, area in enumerate(areas):
-        name = area.name or f"area {place + 1}"
+    for index, area in enumerate(areas):
+        name = area.name or f"area {index + 1}"
         if area.count is not None:
             if area.count < least:
                 raise InputError(
                     f"the hierarchy does not nest: {name} is known to count {area.count}, "
                     f"but inside it {least} are known"
                 )
-            if place == 0 and area.count > known + 1:
+            if index == 0 and area.count > known + 1:
                 raise InputError(f"{name} is known to count {area.count}, but known is {known}")
             least = area.count
-        if place and area.given_smaller.largest is not None and area.given_smaller.largest < least:
+        if index and area.given_smaller.largest is not None and area.given_smaller.largest < least:
             raise InputError(
                 f"the hierarchy does not nest: the prior of {name} ends at {area.given_smaller.largest}, "
                 f"but inside it {least} are known"
             )
-        below = areas[place - 1] if place else None
+        below = areas[index - 1] if index else None
         seen = {area.noisy, area.count, area.given_smaller.largest}
         if below is not None and below.siblings > 0 and {*seen, below.siblings_noisy} == {None}:
             raise InputError(
                 f"nothing says how large {name} is: give its noisy count, its known count, "
                 "or the noisy sum of the areas beside the smaller one"
             )
-        if place == len(areas) - 1 and area.siblings_noisy is not None:
+        if index == len(areas) - 1 and area.siblings_noisy is not None:
             raise InputError(f"{name} is the largest area, so it has no siblings here; leave them out")
 
 
 def _check_laws(areas: Sequence[Area]) -> None:
     """Refuse a law of what an area holds beside the smaller one, where it holds nothing beside it."""
     wrong = []
-    for place, area in enumerate(areas):
-        name, below = area.name or f"area {place + 1}", areas[place - 1] if place else None
+    for index, area in enumerate(areas):
+        name, below = area.name or f"area {index + 1}", areas[index - 1] if index else None
         if area.states_law and below is None:
             wrong.append(
                 f"{name} is the smallest area, whose prior is that of the target; leave its own (given) out"
             )
         elif area.states_law and below is not None and not below.siblings:
-            inside = below.name or f"area {place}"
+            inside = below.name or f"area {index}"
             wrong.append(
                 f"the prior of {name} (given) is about the areas beside {inside}, which has none; say how "
                 f"many (siblings of {inside}), or leave it out"
@@ -194,13 +194,13 @@ def windows(chain: AreaChain, nats: float) -> tuple[list[tuple[int, int]], float
         if bottom > top:
             return None
         spans.append((int(bottom), int(top)))
-    for place in range(len(chain.steps) - 1, 0, -1):  # what lies above narrows what lies below
-        least, most = rests[place]
-        bottom = max(spans[place][0], spans[place + 1][0] - most)
-        top = min(spans[place][1], spans[place + 1][1] - least)
+    for index in range(len(chain.steps) - 1, 0, -1):  # what lies above narrows what lies below
+        least, most = rests[index]
+        bottom = max(spans[index][0], spans[index + 1][0] - most)
+        top = min(spans[index][1], spans[index + 1][1] - least)
         if bottom > top:
             return None
-        spans[place] = (int(bottom), int(top))
+        spans[index] = (int(bottom), int(top))
     return spans, float(log_sum(np.array(tails))) if tails else -math.inf
 
 
@@ -208,9 +208,9 @@ def posterior_sums(chain: AreaChain, *, tolerance: float) -> Sums:
     """Return the posterior of every count, with at most `tolerance` of it left out."""
     nats = _FIRST_NATS
     while nats <= _MOST_NATS:
-        found = windows(chain, nats)
-        if found is not None:
-            spans, outside = found
+        windowed = windows(chain, nats)
+        if windowed is not None:
+            spans, outside = windowed
             sums = _passes(chain, spans, outside)
             if sums.truncation_error <= tolerance:
                 return sums

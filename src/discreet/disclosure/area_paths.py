@@ -64,7 +64,10 @@ class AreaPath:
     @property
     def stride(self) -> int:
         """How many neighbouring counts are taken together where all noise is wide."""
-        wide = [*self.variances[1:], *(one.variance for one in self.beside if one is not None and one.count)]
+        wide = [
+            *self.variances[1:],
+            *(noise.variance for noise in self.beside if noise is not None and noise.count),
+        ]
         return max(1, math.floor(math.sqrt(min(wide)) / _PER_DEVIATION)) if wide else 1
 
     @property
@@ -78,12 +81,14 @@ class AreaPath:
 
     def far(self) -> tuple[int, ...]:
         """Return for each step from how many others in the siblings on their number does not matter."""
-        found = []
-        for place, one in enumerate(self.beside):
-            between = self.variances[place + 1] + (self.variances[place] if place else 0.0)
-            told = between if one is None or not one.count else 1.0 / (1.0 / between + 1.0 / one.variance)
-            found.append(math.ceil(9.0 * math.sqrt(told)) + 1)
-        return tuple(found)
+        enough = []
+        for step, noise in enumerate(self.beside):
+            between = self.variances[step + 1] + (self.variances[step] if step else 0.0)
+            told = (
+                between if noise is None or not noise.count else 1.0 / (1.0 / between + 1.0 / noise.variance)
+            )
+            enough.append(math.ceil(9.0 * math.sqrt(told)) + 1)
+        return tuple(enough)
 
     def evidence_from_above(self, noisy: Floats, sums: Floats) -> Floats:
         """Return what the counts add to the log odds, a row for each release.
@@ -94,20 +99,20 @@ class AreaPath:
         rows = len(noisy)
         if len(self.variances) == 1:
             return np.zeros(rows)
-        found = np.full(rows, np.nan)
+        evidence = np.full(rows, np.nan)
         left, nats = np.arange(rows), self._nats
         while left.size:
             if nats > _MOST_NATS:
                 raise PrecisionError(
                     "noisy counts of areas contradict each other beyond what floats can hold"
                 )
-            found[left] = self._within(noisy[left], sums[left], nats)
-            left, nats = left[np.isnan(found[left])], 2.0 * nats
-        return found
+            evidence[left] = self._within(noisy[left], sums[left], nats)
+            left, nats = left[np.isnan(evidence[left])], 2.0 * nats
+        return evidence
 
     def _within(self, noisy: Floats, sums: Floats, nats: float) -> Floats:
         """The evidence from windows of so many nats; nan where they are too narrow."""
-        found = np.empty(len(noisy))
+        evidence = np.empty(len(noisy))
         top, merged = self._merged(noisy, sums, nats)
         for last in np.unique(top):
             mine = np.flatnonzero(top == last)
@@ -119,18 +124,18 @@ class AreaPath:
                 gap = mean[some] - sums[some, 0]
                 logs = scale[some] + _log_density(np.abs(gap) + 1.0, total)
                 error = _error(logs, len(self.variances), nats)
-                found[some] = np.where(error <= _TOLERANCE, (gap - 0.5) / total, np.nan)
+                evidence[some] = np.where(error <= _TOLERANCE, (gap - 0.5) / total, np.nan)
                 mine = mine[~apart]
             variances = np.array([*self.variances[1:last], variance])
             means = np.column_stack([noisy[mine, : last - 1], mean[mine]])
-            widths = [_width(one, self.stride, nats) for one in variances]
+            widths = [_width(noise_variance, self.stride, nats) for noise_variance in variances]
             many = max(1, _AT_ONCE // (2 * max(widths)))
             for start in range(0, mine.size, many):
                 part = mine[start : start + many]
-                found[part] = self._summed(
+                evidence[part] = self._summed(
                     means[start : start + many], variances, sums[part], scale[part], nats
                 )
-        return found
+        return evidence
 
     def _merged(
         self, noisy: Floats, sums: Floats, nats: float
@@ -140,7 +145,7 @@ class AreaPath:
         many, last = len(noisy), len(self.variances) - 1
         top, scale = np.full(many, last), np.zeros(many)
         mean, variance = noisy[:, last - 1].astype(np.float64), self.variances[last]
-        found = {last: (mean, variance, scale)}
+        laws = {last: (mean, variance, scale)}
         for step in range(last - 1, 0, -1):
             beside, own = self.beside[step], self.variances[step]
             if own < _SMOOTH or not _is_free(beside, variance):
@@ -155,8 +160,8 @@ class AreaPath:
             variance = 1.0 / (1.0 / own + 1.0 / across)
             mean = (noisy[:, step - 1] / own + less / across) * variance
             top[free] = step
-            found[step] = (mean, variance, scale)
-        return top, found
+            laws[step] = (mean, variance, scale)
+        return top, laws
 
     def _summed(self, means: Floats, variances: Floats, sums: Floats, scale: Floats, nats: float) -> Floats:
         """Sums over windows of the counts of the lower areas; `means` and `variances` are of areas 2 up."""
@@ -174,14 +179,14 @@ class AreaPath:
         """Return log S at counts of the lowest area."""
         step, many = self.stride, len(means)
         scale, message, low = np.zeros(many), np.ones((many, 1)), np.zeros(many)
-        for place in range(len(variances) - 1, -1, -1):
-            variance = float(variances[place])
+        for index in range(len(variances) - 1, -1, -1):
+            variance = float(variances[index])
             width = _width(variance, step, nats)
-            here = np.maximum(np.floor((means[:, place] - math.sqrt(2.0 * variance * nats)) / step), 0) * step
+            here = np.maximum(np.floor((means[:, index] - math.sqrt(2.0 * variance * nats)) / step), 0) * step
             k = here[:, None] + step * np.arange(width)
-            logs = -((means[:, place, None] - k) ** 2) / (2.0 * variance)
-            if place < len(variances) - 1:
-                carried, top = self._carried(place + 1, sums, low, message, here, width)
+            logs = -((means[:, index, None] - k) ** 2) / (2.0 * variance)
+            if index < len(variances) - 1:
+                carried, top = self._carried(index + 1, sums, low, message, here, width)
                 scale += top
                 with np.errstate(divide="ignore"):
                     logs += np.log(carried)
@@ -191,12 +196,12 @@ class AreaPath:
                 message = np.exp(logs - safe[:, None])
             scale += safe - 0.5 * math.log(2.0 * math.pi * variance) + math.log(step)
             low = here
-        found = []
+        weights = []
         for count in counts:
             carried, top = self._carried(0, sums, low, message, np.full(many, float(count)), 1)
             with np.errstate(divide="ignore"):
-                found.append(np.log(carried[:, 0]) + top + scale)
-        return found
+                weights.append(np.log(carried[:, 0]) + top + scale)
+        return weights
 
     def _carried(
         self, step: int, sums: Floats, low: Floats, message: Floats, here: Floats, width: int
@@ -246,8 +251,8 @@ class AreaPath:
         )
         sums = np.column_stack(
             [
-                rests[j] + (np.zeros(draws) if one is None else _drawn(one, draws, random))
-                for j, one in enumerate(self.beside)
+                rests[j] + (np.zeros(draws) if noise is None else _drawn(noise, draws, random))
+                for j, noise in enumerate(self.beside)
             ]
             or [np.zeros((draws, 0))]
         )

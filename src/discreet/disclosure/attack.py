@@ -95,20 +95,20 @@ def independent_others(chances: Numbers, *, people: int | None = None) -> Floats
     >>> independent_others("1/2", people=3).round(15).tolist()
     [0.125, 0.375, 0.375, 0.125]
     """
-    found = read_prior(chances, name="chance")
+    counted = read_prior(chances, name="chance")
     if people is not None:
-        if found.present.ndim or isinstance(people, bool) or not isinstance(people, int) or people < 1:
+        if counted.present.ndim or isinstance(people, bool) or not isinstance(people, int) or people < 1:
             raise InputError(f"people is {people!r}; with one chance, a whole number from 1 on is needed")
         if people > MOST_OTHERS:
             raise InputError(f"people is {people}; at most {MOST_OTHERS} may be uncertain")
-        mode = min(math.floor((people + 1) * float(found.present)), people)
+        mode = min(math.floor((people + 1) * float(counted.present)), people)
         down, up = np.arange(mode, 0, -1.0), np.arange(mode + 1.0, people + 1.0)
-        odds = found.present / found.absent
+        odds = counted.present / counted.absent
         # from the mode outwards: the chances near it are right to the last digit, and alike if the law is
         below = np.cumprod(down / (people + 1 - down) / odds)[::-1]
         shape = np.concatenate([below, [1.0], np.cumprod((people + 1 - up) / up * odds)])
         return np.asarray(shape / shape.sum())
-    present, absent = np.atleast_1d(found.present), np.atleast_1d(found.absent)
+    present, absent = np.atleast_1d(counted.present), np.atleast_1d(counted.absent)
     if present.ndim != 1 or not 1 <= present.size <= MOST_OTHERS:
         raise InputError(
             f"chances is a table of shape {present.shape}; a list of 1 to {MOST_OTHERS} is needed"
@@ -120,18 +120,18 @@ def independent_others(chances: Numbers, *, people: int | None = None) -> Floats
 
 
 def _read_others(law: Numbers) -> Floats:
-    found = np.asarray(law, dtype=np.float64)
-    if found.ndim != 1 or not 1 <= found.size <= MOST_OTHERS + 1 or not np.isfinite(found).all():
+    chances = np.asarray(law, dtype=np.float64)
+    if chances.ndim != 1 or not 1 <= chances.size <= MOST_OTHERS + 1 or not np.isfinite(chances).all():
         most = MOST_OTHERS + 1
         raise InputError(f"others must be a list of 1 to {most} chances, of 0, 1, 2, ... other people")
-    if (found < 0).any():
-        raise InputError(f"a chance of other people is {found.min():g}; it must not be negative")
-    if abs(found.sum() - 1) > 1e-12:
+    if (chances < 0).any():
+        raise InputError(f"a chance of other people is {chances.min():g}; it must not be negative")
+    if abs(chances.sum() - 1) > 1e-12:
         raise InputError(
-            f"the chances of 0 to {found.size - 1} other people add up to {found.sum():.12g}; "
+            f"the chances of 0 to {chances.size - 1} other people add up to {chances.sum():.12g}; "
             "they must add up to 1"
         )
-    return found
+    return chances
 
 
 # -- one count -------------------------------------------------------------------------------------
@@ -337,9 +337,9 @@ class Attack:
     def evidence(self, noisy: Floats) -> Floats:
         """Return the log ratio of the likelihoods at noisy values that have been read."""
         distance, v, m = noisy - self._known, self._variance, self.others.size
-        found = np.asarray((distance - 0.5) / v) if m == 1 else self._mixed_evidence(distance)
+        log_ratios = np.asarray((distance - 0.5) / v) if m == 1 else self._mixed_evidence(distance)
         if not self.nonnegative:
-            return found
+            return log_ratios
         if (noisy < 0).any():
             raise InputError(
                 f"noisy is {noisy.min():g}, but negative values are said to be published as zero"
@@ -347,18 +347,18 @@ class Attack:
         y, k, v = np.broadcast_arrays(noisy, self._known, v)
         zero = y == 0
         if zero.any():
-            found = np.array(np.broadcast_to(found, y.shape))
-            found[zero] = self._zero_evidence() if m > 1 else zero_evidence(k[zero], v[zero])
-        return found
+            log_ratios = np.array(np.broadcast_to(log_ratios, y.shape))
+            log_ratios[zero] = self._zero_evidence() if m > 1 else zero_evidence(k[zero], v[zero])
+        return log_ratios
 
     def _mixed_evidence(self, distance: Floats) -> Floats:
-        found, b = [], np.arange(self.others.size + 1, dtype=np.float64)
+        parts, b = [], np.arange(self.others.size + 1, dtype=np.float64)
         for part in np.array_split(distance.reshape(-1, 1), 1 + distance.size * self.others.size // _BLOCK):
             # -(d - b)^2 / (2v) less that of the nearest b: what is large cancels and would swamp the rest
             near = np.clip(np.rint(part), 0.0, b[-1])
             logs = (b - near) * (part - (b + near) / 2.0) / self._variance
-            found.append(_log_mean(logs[:, 1:], self.others) - _log_mean(logs[:, :-1], self.others))
-        return np.concatenate(found).reshape(distance.shape)
+            parts.append(_log_mean(logs[:, 1:], self.others) - _log_mean(logs[:, :-1], self.others))
+        return np.concatenate(parts).reshape(distance.shape)
 
     def _zero_evidence(self) -> float:
         """That of a published zero with unsure others: two tails, without their common factor."""
@@ -372,8 +372,8 @@ class Attack:
             raise InputError(f"given is {given!r}; it must be 'present' or 'absent'")
         bound = read_tolerance(tolerance)
 
-        def means(one: Attack, part: Prior) -> Floats:
-            seen = one.outcomes(tolerance=bound, smallest=float(part.present.min(initial=1.0)))
+        def means(attack: Attack, part: Prior) -> Floats:
+            seen = attack.outcomes(tolerance=bound, smallest=float(part.present.min(initial=1.0)))
             weights = np.exp(seen.log_present if given == "present" else seen.log_absent)
             return _in_parts(part, weights.size, lambda p: [p.ratio(seen.log_ratio) @ weights])
 
@@ -383,8 +383,8 @@ class Attack:
         """The chances of a right decision, given "present" and given "absent"."""
         bound = read_tolerance(tolerance)
 
-        def sums(one: Attack, part: Prior) -> Floats:
-            seen = one.outcomes(tolerance=bound)
+        def sums(attack: Attack, part: Prior) -> Floats:
+            seen = attack.outcomes(tolerance=bound)
             present, absent = np.exp(seen.log_present), np.exp(seen.log_absent)
 
             def right(p: Prior) -> list[Floats]:
@@ -394,7 +394,7 @@ class Attack:
             return _in_parts(part, present.size, right)
 
         plain = self.others.size == 1 and not self.nonnegative
-        return self._each(prior, (lambda one, p: one._tails(p, costs)) if plain else sums, 2)
+        return self._each(prior, (lambda attack, p: attack._tails(p, costs)) if plain else sums, 2)
 
     def _tails(self, prior: Prior, costs: Costs) -> Floats:
         """The same from exact tails of the noise."""
@@ -418,11 +418,13 @@ class Attack:
         v, k, p, q = np.broadcast_arrays(self._variance, known, prior.present, prior.absent)
         shape = v.shape
         v, k, p, q = (array.reshape(-1) for array in (v, k, p, q))
-        found = np.empty((outputs, v.size))
-        for (one, count), rows in rows_of_equal(v, k):
-            attack = Attack(variance=one, known=int(count), others=self.others, nonnegative=self.nonnegative)
-            found[:, rows] = compute(attack, Prior(p[rows], q[rows]))
-        return found.reshape(outputs, *shape)
+        by_output = np.empty((outputs, v.size))
+        for (variance, count), rows in rows_of_equal(v, k):
+            attack = Attack(
+                variance=variance, known=int(count), others=self.others, nonnegative=self.nonnegative
+            )
+            by_output[:, rows] = compute(attack, Prior(p[rows], q[rows]))
+        return by_output.reshape(outputs, *shape)
 
 
 def zero_evidence(known: Floats, variance: Floats) -> Floats:
@@ -433,18 +435,22 @@ def zero_evidence(known: Floats, variance: Floats) -> Floats:
     """
     result = np.empty(variance.size)
     for (v,), rows in rows_of_equal(variance):
-        k, place = np.unique(known[rows], return_inverse=True)
+        k, inverse = np.unique(known[rows], return_inverse=True)
         tails = np.log(tail_ratio(k + 1.0, v)) - np.log(tail_ratio(k, v))
-        result[rows] = (tails - (k + 0.5) / v)[place]
+        result[rows] = (tails - (k + 0.5) / v)[inverse]
     return result
 
 
 def given_truth(given: str, prior: Prior, present: Floats, absent: Floats) -> Floats:
     """Return what holds given the truth asked for, or its average over the prior."""
-    found = {"present": present, "absent": absent, "prior": prior.present * present + prior.absent * absent}
-    if given not in found:
+    by_truth = {
+        "present": present,
+        "absent": absent,
+        "prior": prior.present * present + prior.absent * absent,
+    }
+    if given not in by_truth:
         raise InputError(f"given is {given!r}; it must be 'present', 'absent' or 'prior'")
-    return np.asarray(found[given])
+    return np.asarray(by_truth[given])
 
 
 def _in_parts(prior: Prior, size: int, of: Callable[[Prior], list[Floats]]) -> Floats:
@@ -467,7 +473,7 @@ def _log_mean(logs: Floats, weights: Floats) -> Floats:
 def _in_one_call(name: str, method: Callable[..., FloatOrArray]) -> Callable[..., FloatOrArray]:
     """A method of `Attack` as a function that also takes what an attack takes; arrays are broadcast."""
     _, *asked_of = inspect.signature(method).parameters.values()
-    own = {one.name for one in asked_of}
+    own = {parameter.name for parameter in asked_of}
 
     def function(*noisy: Numbers, **given: Any) -> FloatOrArray:
         if "noisy" in own and "known" not in given:
@@ -480,7 +486,10 @@ def _in_one_call(name: str, method: Callable[..., FloatOrArray]) -> Callable[...
     # readers and their editors see the arguments of both
     both = [*asked_of, *inspect.signature(Attack).parameters.values()]
     if "noisy" in own:
-        both = [one.replace(default=inspect.Parameter.empty) if one.name == "known" else one for one in both]
+        both = [
+            parameter.replace(default=inspect.Parameter.empty) if parameter.name == "known" else parameter
+            for parameter in both
+        ]
     function.__signature__ = inspect.Signature(both, return_annotation=FloatOrArray)  # type: ignore[attr-defined]
     return function
 

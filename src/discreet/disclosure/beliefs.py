@@ -40,15 +40,16 @@ def worst_quantiles(whole: Account) -> Floats:
     if whole.together is None:
         return np.asarray(np.max([_quantiles(whole, label) for label, _ in whole.cases], axis=0))
     above, asked = 1.0 - np.array(QUANTILES), {whole.main}
-    found = _quantiles(whole, whole.main)
+    quantiles = _quantiles(whole, whole.main)
     step = _largest_step(whole)
     while True:
-        tails, room = _tails_of_all(whole, found + 1e-9 * (1.0 + np.abs(found)), step)  # just beyond an atom
+        # just beyond an atom
+        tails, room = _tails_of_all(whole, quantiles + 1e-9 * (1.0 + np.abs(quantiles)), step)
         larger = {whole.label(int(k)) for k in tails.argmax(axis=0)[tails.max(axis=0) > above + 4e-9]}
         if not larger - asked:
-            return found + room
+            return quantiles + room
         for label in larger - asked:
-            found = np.maximum(found, _quantiles(whole, label))
+            quantiles = np.maximum(quantiles, _quantiles(whole, label))
         asked |= larger
 
 
@@ -65,12 +66,12 @@ def _tails_of_all(whole: Account, points: Floats, step: float) -> tuple[Floats, 
     assert together is not None
 
     def deltas(at: Floats) -> Floats:
-        found = np.empty((whole.pairs, at.size))
+        by_case = np.empty((whole.pairs, at.size))
         for scan in together.scan(Kind.DELTA, [Fraction(abs(t)) for t in at], exact=False):
             t = float(at[scan.threshold])
             values = scan.value * math.exp(scan.exponent)
-            found[:, scan.threshold] = values if t >= 0 else -math.expm1(t) + math.exp(t) * values
-        return found
+            by_case[:, scan.threshold] = values if t >= 0 else -math.expm1(t) + math.exp(t) * values
+        return by_case
 
     is_smooth = together.lattice is None and whole.pairs <= _MANY
     smooth = tails_by_differences(deltas, points, together.spread) if is_smooth else None

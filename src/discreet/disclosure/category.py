@@ -131,8 +131,8 @@ class Categories(Summarised):
     @property
     def named(self) -> tuple[CategoryBelief, ...]:
         """The cells, or groups, of the largest posterior: several if they are tied."""
-        top = max((one.posterior for one in self.found_beliefs), default=0.0)
-        return tuple(one for one in self.found_beliefs if one.posterior >= top * (1 - 1e-12))
+        top = max((belief.posterior for belief in self.found_beliefs), default=0.0)
+        return tuple(belief for belief in self.found_beliefs if belief.posterior >= top * (1 - 1e-12))
 
 
 def categories(
@@ -208,17 +208,17 @@ def categories(
     (those of `prior` if none). How often the largest posterior is right is then a bound, or simulated in so
     many `draws`. `asked` has the group of each cell, if it is asked which group is the target's.
 
-    >>> found = categories(cells=5, variance="5.04")
-    >>> round(found.guesses[0].right, 4), found.unaided, round(found.guesses[0].one_cell, 4)
+    >>> told = categories(cells=5, variance="5.04")
+    >>> round(told.guesses[0].right, 4), told.unaided, round(told.guesses[0].one_cell, 4)
     (0.3172, 0.2, 0.0018)
     >>> seen = categories(variance=5, noisy=[0, 3, 1], known=[0, 0, 0])
-    >>> [round(one.posterior, 3) for one in seen.beliefs]
+    >>> [round(belief.posterior, 3) for belief in seen.beliefs]
     [0.247, 0.451, 0.302]
     >>> unsure = categories(variance=5, noisy=[0, 3, 1], totals=3)
-    >>> [round(one.posterior, 3) for one in unsure.beliefs]
+    >>> [round(belief.posterior, 3) for belief in unsure.beliefs]
     [0.261, 0.429, 0.31]
     >>> races = categories(variance=5, noisy=[0, 3, 1], known=[0, 0, 0], asked=["a", "b", "a"])
-    >>> [(one.cell, round(one.posterior, 3)) for one in races.named]
+    >>> [(belief.cell, round(belief.posterior, 3)) for belief in races.named]
     [('a', 0.549)]
     """
     v = np.atleast_1d(read_variance(variance, rho))
@@ -248,7 +248,7 @@ def categories(
         if stated:
             raise InputError(f"{stated[0]} is used with totals, others of whom only the number is known")
     else:
-        if unsure is not None or any(one is not None for one in places):
+        if unsure is not None or any(grouping is not None for grouping in places):
             what = "unsure others" if unsure is not None else "counts of groups of cells"
             raise InputError(f"totals and {what} cannot be stated together; leave one of them out")
         rings = TotalsAttack.read(totals, v, chances if shares is None else shares, many)
@@ -264,7 +264,7 @@ def categories(
         places,
         chances,
         labels,
-        tuple(counts) or tuple(f"count {place + 1}" for place in range(v.size)),
+        tuple(counts) or tuple(f"count {number + 1}" for number in range(v.size)),
         is_needed=seen is None,
     )
     if guess is not None and rings is not None:
@@ -304,8 +304,8 @@ def release_categories(
     and those of `asked` speak too at the levels that have them.
 
     >>> from discreet.budget import load
-    >>> found = release_categories(load("pl94-2020-persons"))  # slow
-    >>> found.cells, [round(100 * one.right, 3) for one in found.guesses[:2]]
+    >>> told = release_categories(load("pl94-2020-persons"))  # slow
+    >>> told.cells, [round(100 * guess.right, 3) for guess in told.guesses[:2]]
     (2016, [0.14, 0.321])
     """
     release = release_of(release)
@@ -363,11 +363,13 @@ def release_categories(
 
 def _scope(release: Release, queries: Sequence[str], levels: Sequence[str]) -> Scope:
     """Return which queries and levels of a release speak; with merged levels, on the main path alone."""
-    asked = dict.fromkeys(one.name for level in release.levels for one in level.queries)
+    asked = dict.fromkeys(query.name for level in release.levels for query in level.queries)
     runs = ["+".join(run) for run in release.runs(release.main)]
     scope = Scope.whole(release.name, unit=release.unit, neighbours=release.neighbours)
-    scope = scope.with_part(Extent.of("query", taken=[one for one in asked if one in queries], every=asked))
-    scope = scope.with_part(Extent.of("level", taken=[one for one in runs if one in levels], every=runs))
+    scope = scope.with_part(
+        Extent.of("query", taken=[query for query in asked if query in queries], every=asked)
+    )
+    scope = scope.with_part(Extent.of("level", taken=[run for run in runs if run in levels], every=runs))
     return scope.without("paths other than the main one") if len(release.paths) > 1 else scope
 
 
@@ -417,16 +419,16 @@ def cell_groups(attributes: Attributes, query: str, asked: str) -> Labels:
 
 def _cell_places(attributes: Attributes, query: str) -> Labels:
     """The cell of a query in which each combination of values lies."""
-    found = np.zeros(attributes.sizes, dtype=np.int64)
+    cell_numbers = np.zeros(attributes.sizes, dtype=np.int64)
     groups = attributes.tabulation(query).by_attribute
     for axis, (size, parts) in enumerate(zip(attributes.sizes, groups, strict=True)):
-        place = np.zeros(size, dtype=np.int64)
+        group_of = np.zeros(size, dtype=np.int64)
         for number, part in enumerate(parts):
-            place[list(part)] = number
-        found = found * len(parts) + place.reshape(
-            tuple(size if one == axis else 1 for one in range(found.ndim))
+            group_of[list(part)] = number
+        cell_numbers = cell_numbers * len(parts) + group_of.reshape(
+            tuple(size if dimension == axis else 1 for dimension in range(cell_numbers.ndim))
         )
-    return found.ravel()
+    return cell_numbers.ravel()
 
 
 def counting_queries(level: Level) -> list[str]:
@@ -489,8 +491,8 @@ def table_categories(
 
     >>> import pyarrow
     >>> cells = {"cell": ["a", "b", "c"], "noisy": [0, 3, 1], "known": [0, 0, 0]}
-    >>> found = table_categories(pyarrow.table(cells), variance=5)
-    >>> [(one.cell, round(one.posterior, 3)) for one in found.named]
+    >>> told = table_categories(pyarrow.table(cells), variance=5)
+    >>> [(belief.cell, round(belief.posterior, 3)) for belief in told.named]
     [('b', 0.451)]
     """
     names = {name.strip().lower() for name in open_table(table, wanted=_COLUMNS).names}
@@ -499,36 +501,36 @@ def table_categories(
     if ("variance" in floats) == (variance is not None):
         text = "stated twice, by an option and by a column" if variance is not None else "missing"
         raise InputError(f"the variance of the noise is {text}; state it once")
-    found = read_table(
+    columns = read_table(
         table, words=["cell"], optional=["count", "group"], whole=whole, floats=floats, of="cells"
     )
-    problems, cells = found.problems, found.words["cell"]
+    problems, cells = columns.problems, columns.words["cell"]
     many = len(cells.values)
-    if "count" in found.words:
-        codes, counts = found.words["count"].codes, found.words["count"].values.to_pylist()
+    if "count" in columns.words:
+        codes, counts = columns.words["count"].codes, columns.words["count"].values.to_pylist()
     else:
-        codes, counts = np.zeros(found.rows, np.int32), ["the count"]
-    place = codes.astype(np.int64) * many + cells.codes
-    again = np.ones(found.rows, dtype=bool)
-    again[np.unique(place, return_index=True)[1]] = False
+        codes, counts = np.zeros(columns.rows, np.int32), ["the count"]
+    positions = codes.astype(np.int64) * many + cells.codes
+    again = np.ones(columns.rows, dtype=bool)
+    again[np.unique(positions, return_index=True)[1]] = False
     problems.rows(again, "a cell occurs twice in one count", "cell")
     if "known" in whole:
-        problems.rows(found.numbers["known"] < 0, "a count without the target is below zero", "known")
+        problems.rows(columns.numbers["known"] < 0, "a count without the target is below zero", "known")
     for column in floats:
-        least = found.numbers[column] >= 0 if column == "share" else found.numbers[column] > 0
-        wrong = ~least | ~np.isfinite(found.numbers[column])
+        least = columns.numbers[column] >= 0 if column == "share" else columns.numbers[column] > 0
+        wrong = ~least | ~np.isfinite(columns.numbers[column])
         problems.rows(wrong, f"a {column} is {'below' if column == 'share' else 'not above'} zero", column)
-    if not again.any() and found.rows < many * len(counts):
+    if not again.any() and columns.rows < many * len(counts):
         problems.at("a cell is missing: each count must have all cells")
     problems.stop()
     grids: dict[str, Floats] = {name: np.empty((len(counts), many)) for name in (*whole, *floats)}
     sorts: list[str] = []
-    if "group" in found.words:
+    if "group" in columns.words:
         grids["group"] = np.empty((len(counts), many))
-        found.numbers["group"] = found.words["group"].codes
-        sorts = found.words["group"].values.to_pylist()
+        columns.numbers["group"] = columns.words["group"].codes
+        sorts = columns.words["group"].values.to_pylist()
     for name, grid in grids.items():
-        grid.ravel()[place] = found.numbers[name]
+        grid.ravel()[positions] = columns.numbers[name]
     by_cell = "the counts of a cell"
     for name, axis, text in (
         ("variance", 1, "the cells of one count"),
@@ -545,7 +547,7 @@ def table_categories(
         known=grids.get("known"),
         totals=totals,
         shares=grids.get("share"),
-        asked=[sorts[int(one)] for one in grids["group"][0]] if sorts else (),
+        asked=[sorts[int(code)] for code in grids["group"][0]] if sorts else (),
         draws=draws,
         seed=seed,
         names=cells.values.to_pylist(),
@@ -562,7 +564,7 @@ def _attacks(v: Floats, unsure: int | None, chance: Number | None) -> list[Attac
     if (unsure is None) != (chance is None):
         raise InputError("unsure and chance belong together: how many others, and how likely each is there")
     if unsure is None or chance is None:
-        return [Attack(variance=float(one)) for one in v]
+        return [Attack(variance=float(variance)) for variance in v]
     if v.size > 1:
         raise InputError(
             "unsure others are the same people in the counts of several levels, which are then no longer "
@@ -598,11 +600,16 @@ def _group_beliefs(
     """What is believed of groups: the sums over their cells, and the log of the ratio."""
     if not beliefs:
         return ()
-    columns = (np.array([one.prior for one in beliefs]), np.array([one.posterior for one in beliefs]))
+    columns = (
+        np.array([belief.prior for belief in beliefs]),
+        np.array([belief.posterior for belief in beliefs]),
+    )
     prior, posterior = (np.bincount(labels, column, len(sorts)) for column in columns)
     with np.errstate(divide="ignore"):
         evidence = np.log(posterior) - np.log(prior)
-    rows = zip(sorts, *(one.tolist() for one in (prior, evidence, posterior, posterior / prior)), strict=True)
+    rows = zip(
+        sorts, *(column.tolist() for column in (prior, evidence, posterior, posterior / prior)), strict=True
+    )
     return tuple(CategoryBelief(*row) for row in rows)
 
 
@@ -617,8 +624,10 @@ def _guess(
 ) -> CategoryGuess | None:
     """How often the largest posterior is right; None where that is not known and not the only question."""
     laws = [EvidenceLaw.of_attack(attack) for attack in attacks]
-    own = [law for law, place in zip(laws, places, strict=True) if place is None]
-    coarse = [CoarseCount(place, law) for law, place in zip(laws, places, strict=True) if place is not None]
+    own = [law for law, grouping in zip(laws, places, strict=True) if grouping is None]
+    coarse = [
+        CoarseCount(grouping, law) for law, grouping in zip(laws, places, strict=True) if grouping is not None
+    ]
     nothing = EvidenceLaw(np.zeros(1), np.ones(1), np.ones(1))
     law = reduce(EvidenceLaw.plus, sorted(own, key=_length), nothing)
     every = reduce(EvidenceLaw.plus, sorted(laws, key=_length))
@@ -655,8 +664,8 @@ def _asked(asked: Sequence[object]) -> tuple[list[str], Labels | None]:
     """The groups, in the order in which they first occur, and that of each cell."""
     if isinstance(asked, str):
         raise InputError(f"asked is {asked!r}; a list with the group of each cell is needed")
-    names = [str(one) for one in asked]
-    sorts = {name: place for place, name in enumerate(dict.fromkeys(names))}
+    names = [str(group) for group in asked]
+    sorts = {name: number for number, name in enumerate(dict.fromkeys(names))}
     if not names:
         return [], None
     if len(sorts) < 2:
@@ -674,21 +683,23 @@ def _by_count(values: Floats, name: str, many: int) -> Floats:
 
 def _weights(prior: Numbers) -> Floats:
     """Chances of the cells, from weights that need not add up to one."""
-    exact = [float(one) for one in read(prior, name="prior").values]  # type: ignore[arg-type]
-    found = np.array(exact)
-    if not found.size or not np.isfinite(found).all() or (found <= 0).any():
+    exact = [float(weight) for weight in read(prior, name="prior").values]  # type: ignore[arg-type]
+    weights = np.array(exact)
+    if not weights.size or not np.isfinite(weights).all() or (weights <= 0).any():
         raise InputError("prior must be a list of positive weights, one for each cell")
-    return np.asarray(found / found.sum())
+    return np.asarray(weights / weights.sum())
 
 
 def _cells(cells: int | None, *given: Floats | Labels | None) -> int:
     """The number of cells, as stated or as the lists have it."""
-    found = {one.shape[-1] for one in given if one is not None} | ({cells} if cells is not None else set())
-    if not found:
+    sizes = {array.shape[-1] for array in given if array is not None} | (
+        {cells} if cells is not None else set()
+    )
+    if not sizes:
         raise InputError("say how many cells there are, or give a list for them")
-    if len(found) > 1:
-        raise InputError(f"the lists have different numbers of cells: {', '.join(map(str, sorted(found)))}")
-    many = found.pop()
+    if len(sizes) > 1:
+        raise InputError(f"the lists have different numbers of cells: {', '.join(map(str, sorted(sizes)))}")
+    many = sizes.pop()
     if isinstance(many, bool) or not isinstance(many, int) or not 2 <= many <= MOST_CELLS:
         raise InputError(f"the number of cells is {shown(many)}; from 2 to {MOST_CELLS:,} are allowed")
     return many
@@ -699,19 +710,19 @@ def _groups(groups: Sequence[Sequence[int] | None], many: int, cells: int) -> li
         return [None] * many
     if len(groups) != many:
         raise InputError(f"groups are stated for {len(groups)} counts; there are {many}")
-    found: list[Labels | None] = []
-    for one in groups:
-        if one is None:
-            found.append(None)
+    labels: list[Labels | None] = []
+    for grouping in groups:
+        if grouping is None:
+            labels.append(None)
             continue
-        places = np.asarray(one, dtype=np.int64)
+        places = np.asarray(grouping, dtype=np.int64)
         if places.shape != (cells,) or (places < 0).any() or (places >= cells).any():
             raise InputError(f"the groups of a count must be {cells} places among its numbers, from 0 on")
-        found.append(places)
-    return found
+        labels.append(places)
+    return labels
 
 
 def _names(names: Sequence[str], many: int) -> Sequence[str]:
     if names and len(names) != many:
         raise InputError(f"{len(names)} names are given for {many} cells")
-    return names or [str(place + 1) for place in range(many)]
+    return names or [str(number + 1) for number in range(many)]

@@ -107,7 +107,7 @@ class DataSetPairs:
         jobs: int = 1,
     ) -> None:
         self.releases, self.people, self.jobs = tuple(releases), people, jobs
-        self.exact = tuple(dict.fromkeys(ExactCount.read(one) for one in exact))
+        self.exact = tuple(dict.fromkeys(ExactCount.read(count) for count in exact))
         # checks the units, the relation and the number of people
         self.plain = (
             account(releases[0], neighbours=neighbours, people=people, jobs=jobs)
@@ -127,7 +127,7 @@ class DataSetPairs:
     @property
     def told_apart(self) -> bool:
         """Whether an exact count tells the compared data sets apart with certainty."""
-        is_counted = any(one.counts for held in self.held for one in held)
+        is_counted = any(holding.counts for held in self.held for holding in held)
         return is_counted and self.neighbours == "unbounded"
 
     # -- the accounts ----------------------------------------------------------------------------------
@@ -152,10 +152,10 @@ class DataSetPairs:
 
     def account(self, keeps: Keeps, *, paired: bool, copies: int = 1, reason: str = "") -> Account | None:
         """The account of the queries that may differ, each counted `copies` times on every path."""
-        one = len(self.releases) == 1
+        single = len(self.releases) == 1
         every = (
             cases(self.releases[0], "unbounded", self.people)
-            if one
+            if single
             else joint_cases(self.releases, "unbounded", self.people)
         )
         groups = [self._kept(group, keeps, copies) for group in every.groups]
@@ -165,7 +165,7 @@ class DataSetPairs:
         claim = self.plain.claim
         if reason:
             claim = claim.weakened(AnswerKind.BOUND, reason)
-        made = Cases(_numbered(left, single=one), paired, single=one)
+        made = Cases(_numbered(left, single=single), paired, single=single)
         relation: Neighbours = "bounded" if paired else "unbounded"
         main = made.label(made.main)
         about = (self.plain.name, self.plain.unit, relation, made, main, self.people, self.jobs)
@@ -176,7 +176,7 @@ class DataSetPairs:
         numbers: list[tuple[int, ...]] = []
         events: list[tuple[Noise, ...]] = []
         main = 0
-        for place, path in enumerate(group.numbers):
+        for position, path in enumerate(group.numbers):
             own: list[Noise] = []
             for member, number in zip(group.members, path, strict=True):
                 release = self.releases[member]
@@ -188,7 +188,7 @@ class DataSetPairs:
                             # a record leaves one cell for another: there the hypotheses are exchanged
                             own += [event.exchanged()] * (copies - 1)
             if own:
-                main = len(numbers) if place == group.main else main
+                main = len(numbers) if position == group.main else main
                 numbers.append(path)
                 events.append(grouped(own))
         return PathGroup(group.members, tuple(numbers), tuple(events), main) if numbers else None
@@ -203,10 +203,10 @@ class DataSetPairs:
         """Whether what is held exact determines a query of a run of levels."""
         held = self.held[member]
         names = [level.name for level in self.releases[member].levels]
-        below = [one for one in held if one.level >= names.index(run[0])]
-        if any(one.query == query for one in below):
+        below = [holding for holding in held if holding.level >= names.index(run[0])]
+        if any(holding.query == query for holding in below):
             return True
-        counting = [one for one in below if one.counts]
+        counting = [holding for holding in below if holding.counts]
         if not counting or not _counts_records(self.releases[member], query):
             return False
         # every query counts each record, so that its cells add up to the total
@@ -216,11 +216,13 @@ class DataSetPairs:
         if ways is None:
             return False
         if not self.is_one_record:
-            return any(_determines([one.ways], ways) for one in counting if one.ways is not None)
-        return _determines([one.ways for one in held if one.counts and one.ways is not None], ways)
+            return any(_determines([holding.ways], ways) for holding in counting if holding.ways is not None)
+        return _determines(
+            [holding.ways for holding in held if holding.counts and holding.ways is not None], ways
+        )
 
     def _read_held(self) -> tuple[tuple[_HeldIn, ...], ...]:
-        found: list[list[_HeldIn]] = [[] for _ in self.releases]
+        by_release: list[list[_HeldIn]] = [[] for _ in self.releases]
         for held in self.exact:
             problems = []
             for member, release in enumerate(self.releases):
@@ -234,17 +236,17 @@ class DataSetPairs:
                     problems.append(problem)
                 else:
                     is_counted = _counts_records(release, held.query)
-                    found[member].append(_HeldIn(names.index(level), held.query, ways, is_counted))
+                    by_release[member].append(_HeldIn(names.index(level), held.query, ways, is_counted))
             if len(problems) == len(self.releases):
                 raise InputError(f"held exact is {held}, which no release has: {'; '.join(problems)}")
-        return tuple(map(tuple, found))
+        return tuple(map(tuple, by_release))
 
     def _loose_pairs(self) -> str:
         """Why the pairs of paths that are compared may be more than those that agree on what is held."""
         if not all(self.held):
             return "A release has no such level, so that all its counts are taken as able to differ."
         for release, held in zip(self.releases, self.held, strict=True):
-            lowest = max((one.level for one in held if one.counts), default=-1)
+            lowest = max((holding.level for holding in held if holding.counts), default=-1)
             names = [level.name for level in release.levels]
             # records of one area have the runs of levels down to it in common
             tops = {
@@ -272,19 +274,19 @@ class DataSetPairs:
     @property
     def attributes(self) -> dict[str, tuple[str, ...]]:
         """All attributes of the releases with their values; of two with one name, the first."""
-        found: dict[str, tuple[str, ...]] = {}
+        by_name: dict[str, tuple[str, ...]] = {}
         for release in self.releases:
             for name, values in release.attributes.values if release.attributes else ():
-                found.setdefault(name, values)
-        return found
+                by_name.setdefault(name, values)
+        return by_name
 
     def place_of(self, member: int, attribute: str) -> int | None:
         """The number of an attribute in a release that has it, with the same values."""
         own = self.releases[member].attributes
         if own is None or attribute not in own.names:
             return None
-        place = own.names.index(attribute)
-        return place if own.values[place][1] == self.attributes[attribute] else None
+        position = own.names.index(attribute)
+        return position if own.values[position][1] == self.attributes[attribute] else None
 
     def changes(self, attribute: str) -> list[Keeps]:
         """Return, for each kind of change that most queries see, which queries those are.
@@ -294,35 +296,35 @@ class DataSetPairs:
         places = [self.place_of(member, attribute) for member in range(len(self.releases))]
         kinds: dict[Ways, None] = {}
         held: dict[Ways, None] = {}
-        for member, (release, place) in enumerate(zip(self.releases, places, strict=True)):
-            if place is not None:
+        for member, (release, position) in enumerate(zip(self.releases, places, strict=True)):
+            if position is not None:
                 for query in {query.name for level in release.levels for query in level.queries}:
                     split = self.ways(member, query)
                     assert split is not None
-                    kinds[split[place]] = None
+                    kinds[split[position]] = None
                 if self.is_one_record:
                     held |= {
-                        one.ways[place]: None
-                        for one in self.held[member]
-                        if one.counts and one.ways is not None
+                        holding.ways[position]: None
+                        for holding in self.held[member]
+                        if holding.counts and holding.ways is not None
                     }
         seen = _largest_sets(list(kinds), list(held), len(self.attributes[attribute]))
-        return [self._seeing(places, frozenset(one)) for one in seen]
+        return [self._seeing(places, frozenset(ways)) for ways in seen]
 
     def _seeing(self, places: Sequence[int | None], seen: frozenset[Ways]) -> Keeps:
         named: set[str] = set()
-        for release, place in zip(self.releases, places, strict=True):
-            if place is not None and release.attributes is not None:
+        for release, number in zip(self.releases, places, strict=True):
+            if number is not None and release.attributes is not None:
                 named |= set(release.attributes.names)
 
         def keeps(member: int, run: tuple[str, ...], query: str) -> bool:
             if self.fixed(member, run, query):
                 return False
-            split, place = self.ways(member, query), places[member]
+            split, position = self.ways(member, query), places[member]
             if split is None:
                 return True
-            if place is not None:
-                return split[place] in seen
+            if position is not None:
+                return split[position] in seen
             # what only this release has may be another name for the attribute: age and voting age
             own = self.releases[member].attributes
             assert own is not None
@@ -341,14 +343,14 @@ def _numbered(groups: tuple[PathGroup, ...], *, single: bool) -> tuple[PathGroup
 
 def _ways(table: Tabulation) -> tuple[Ways, ...]:
     """The group of each value of each attribute; values that no group has are together."""
-    found = []
+    ways = []
     for groups, size in zip(table.by_attribute, table.sizes, strict=True):
         way = [len(groups)] * size
         for number, members in enumerate(groups):
             for value in members:
                 way[value] = number
-        found.append(tuple(way))
-    return tuple(found)
+        ways.append(tuple(way))
+    return tuple(ways)
 
 
 def _held_ways(release: Release, query: str) -> tuple[tuple[Ways, ...] | None, str]:
@@ -358,7 +360,7 @@ def _held_ways(release: Release, query: str) -> tuple[tuple[Ways, ...] | None, s
             return _ways(release.attributes.tabulation(query)), ""
         except FieldError as error:
             return None, str(error)
-    known = dict.fromkeys(one.name for level in release.levels for one in level.queries)
+    known = dict.fromkeys(released.name for level in release.levels for released in level.queries)
     if query == TOTAL or query in known:
         return None, ""
     return None, f"{release.name} states no attributes, and has the queries {', '.join(known)}"
@@ -377,14 +379,15 @@ def _counts_records(release: Release, query: str) -> bool:
 def _determines(held: Sequence[tuple[Ways, ...]], asked: tuple[Ways, ...]) -> bool:
     """Whether agreeing on what is held means agreeing on what is asked, attribute by attribute."""
     return bool(held) and all(
-        _is_function([one[place] for one in held], way) for place, way in enumerate(asked)
+        _is_function([ways[axis] for ways in held], way) for axis, way in enumerate(asked)
     )
 
 
 def _is_function(given: Sequence[Sequence[Hashable]], wanted: Sequence[Hashable]) -> bool:
-    found: dict[tuple[Hashable, ...], Hashable] = {}
+    images: dict[tuple[Hashable, ...], Hashable] = {}
     return all(
-        found.setdefault(key, one) == one for key, one in zip(zip(*given, strict=True), wanted, strict=True)
+        images.setdefault(key, image) == image
+        for key, image in zip(zip(*given, strict=True), wanted, strict=True)
     )
 
 
@@ -394,7 +397,7 @@ def _largest_sets(kinds: Sequence[Ways], held: Sequence[Ways], size: int) -> lis
     Only pairs of values count that no held way tells apart.
 
     >>> coarse, fine = (0, 0, 1), (0, 1, 2)
-    >>> [len(one) for one in _largest_sets([coarse, fine], [], 3)]
+    >>> [len(split) for split in _largest_sets([coarse, fine], [], 3)]
     [2]
     >>> _largest_sets([coarse, fine], [coarse], 3) == [{fine}]
     True
@@ -409,12 +412,12 @@ def _largest_sets(kinds: Sequence[Ways], held: Sequence[Ways], size: int) -> lis
         classes[key] = classes.get(key, 0) + 1
     if len(classes) > _MOST_CLASSES:
         return [set(kinds)]
-    found: set[frozenset[int]] = set()
+    splits: set[frozenset[int]] = set()
     many = len(others)
     for first, second in combinations(classes, 2):
         if first[many:] == second[many:]:
-            found.add(frozenset(k for k in range(many) if first[k] != second[k]))
-    if not found and any(often > 1 for often in classes.values()):
-        found.add(frozenset())
-    largest = [one for one in found if not any(one < other for other in found)]
-    return [{others[k] for k in one} | set(fine) for one in sorted(largest, key=sorted)]
+            splits.add(frozenset(k for k in range(many) if first[k] != second[k]))
+    if not splits and any(often > 1 for often in classes.values()):
+        splits.add(frozenset())
+    largest = [split for split in splits if not any(split < other for other in splits)]
+    return [{others[k] for k in split} | set(fine) for split in sorted(largest, key=sorted)]

@@ -84,14 +84,14 @@ class OneCount(Displayed):
 
     def averages(self, prior: Number) -> dict[str, float]:
         """Return the means over the noise, and the chances of a right decision."""
-        attack, found = self.attack, {}
+        attack, averages = self.attack, {}
         means = {"expected_posterior": attack.expected_posterior, "expected_ratio": attack.expected_ratio}
         for name, mean in means.items():
             for truth in ("present", "absent"):
-                found[f"{name}_given_{truth}"] = mean(prior=prior, given=truth)
+                averages[f"{name}_given_{truth}"] = mean(prior=prior, given=truth)
         for truth in TRUTHS:
-            found[f"accuracy_given_{truth}"] = attack.accuracy(prior=prior, loss=self.costs, given=truth)
-        return found
+            averages[f"accuracy_given_{truth}"] = attack.accuracy(prior=prior, loss=self.costs, given=truth)
+        return averages
 
     def without_release(self, prior: Number) -> float:
         """How often the same rule is right with nothing published."""
@@ -147,13 +147,13 @@ def one_count(
 
     Of `unsure` others each is counted with the `chance`: one for all of them, or one for each.
 
-    >>> found = one_count([1], prior=["1/2"], rho="0.099")
-    >>> round(found.beliefs[0].posterior, 4), round(found.averages("1/2")["accuracy_given_present"], 4)
+    >>> told = one_count([1], prior=["1/2"], rho="0.099")
+    >>> round(told.beliefs[0].posterior, 4), round(told.averages("1/2")["accuracy_given_present"], 4)
     (0.5247, 0.5888)
     """
     costs, values = Costs.read(loss), [int(value) for value in read_whole(noisy)]
-    for one in prior:
-        read_prior(one)
+    for each_prior in prior:
+        read_prior(each_prior)
     others: Numbers = (1.0,)
     if unsure is not None and not chance:
         raise InputError(f"unsure is {unsure}; it needs chance, how likely each of them is counted")
@@ -212,19 +212,19 @@ def several_counts(
 
     `variance` (or `rho`) and `known` have one value for each count, or one for all.
 
-    >>> found = several_counts([2, 1], prior=["1/2"], variance=[5, 2])
-    >>> round(found.steps("1/2")[-1].posterior, 4)
+    >>> told = several_counts([2, 1], prior=["1/2"], variance=[5, 2])
+    >>> round(told.steps("1/2")[-1].posterior, 4)
     0.6341
     """
     costs, values = Costs.read(loss), [int(value) for value in read_whole(noisy)]
-    for one in prior:
-        read_prior(one)
+    for each_prior in prior:
+        read_prior(each_prior)
     each = {}
     for name, read in (("variance", read_variance(variance, rho)), ("known", read_known(known))):
-        found = read.reshape(-1).tolist()
-        each[name] = found * (len(values) if len(found) == 1 else 1)
+        listed = read.reshape(-1).tolist()
+        each[name] = listed * (len(values) if len(listed) == 1 else 1)
         if len(each[name]) != len(values):
-            raise InputError(f"there are {len(values)} noisy values but {len(found)} of {name}")
+            raise InputError(f"there are {len(values)} noisy values but {len(listed)} of {name}")
     found_known = tuple(map(int, each["known"]))
     return SeveralCounts(
         tuple(values), tuple(each["variance"]), found_known, tuple(prior), costs, bool(nonnegative)

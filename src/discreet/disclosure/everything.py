@@ -155,15 +155,15 @@ def risk(asked: Risking) -> ReleaseRisk:
     for the epsilon of each attribute. With `pairs="main"` only the main paths are looked at: no bound.
     `certify` proves how often the best guess is right at the first prior.
 
-    >>> found = risk("dhc-2022-08-25", prior="1/100", false_positive_rates=["1e-4"], guess=["1/2016"])
-    >>> row, = found.detections
-    >>> round(row.true_positive_rate, 4), round(row.predictive[0][1], 4), round(found.guesses[0].after, 4)
+    >>> told = risk("dhc-2022-08-25", prior="1/100", false_positive_rates=["1e-4"], guess=["1/2016"])
+    >>> row, = told.detections
+    >>> round(row.true_positive_rate, 4), round(row.predictive[0][1], 4), round(told.guesses[0].after, 4)
     (0.1545, 0.9398, 0.2773)
     """
     listed = releases_of(asked.releases)
     priors, pairs = _priors(asked.prior), asked.pairs
-    alphas = [_open_rate(one, "a false-positive rate") for one in asked.false_positive_rates]
-    chances = [_open_rate(one, "a chance to guess") for one in asked.guess]
+    alphas = [_open_rate(rate, "a false-positive rate") for rate in asked.false_positive_rates]
+    chances = [_open_rate(chance, "a chance to guess") for chance in asked.guess]
     small = read_delta(asked.delta, floats=True)
     if pairs not in ("all", "main"):
         raise InputError(f"pairs is {pairs!r}; it must be 'all' or 'main'")
@@ -174,10 +174,12 @@ def risk(asked: Risking) -> ReleaseRisk:
     levels = {level.name for release in listed for level in release.levels}
     parts = _Parts(asked.progress, 3 + len(compared.attributes) + len(levels))
     if pairs == "main":
-        whole, nobody = (None if one is None else compared.main_only(one) for one in (whole, nobody))
+        whole, nobody = (
+            None if accounted is None else compared.main_only(accounted) for accounted in (whole, nobody)
+        )
     elif whole is not None:
         whole = whole.with_workers(asked.jobs, parts)
-    found = _true_rates(whole, alphas, compared.plain.claim, compared.told_apart)
+    rates = _true_rates(whole, alphas, compared.plain.claim, compared.told_apart)
     parts.done()
     counted = [
         (member, run, row.query)
@@ -192,12 +194,12 @@ def risk(asked: Risking) -> ReleaseRisk:
     profile = _profile(compared, whole, priors, pairs, priors[:1] if asked.certify else [], parts)
     return ReleaseRisk(
         profile,
-        tuple(_detection(alpha, rate, priors) for alpha, rate in zip(alphas, found, strict=True)),
+        tuple(_detection(alpha, rate, priors) for alpha, rate in zip(alphas, rates, strict=True)),
         _guesses(compared, whole, nobody, chances),
         tuple(attributes),
         tuple(release.name for release in listed),
         compared.exact,
-        sum(compared.fixed(*one) for one in counted),
+        sum(compared.fixed(*count) for count in counted),
         len(counted),
         compared.told_apart,
         None if whole is None else whole.with_workers(asked.jobs),  # what it reports to stays here
@@ -209,7 +211,7 @@ def risk(asked: Risking) -> ReleaseRisk:
 
 def _priors(prior: Exact | float | Sequence[Exact | float]) -> list[Fraction]:
     many = is_column(prior)
-    read = [read_prior(one) for one in (prior if many else [prior])]  # type: ignore[union-attr, arg-type]
+    read = [read_prior(chance) for chance in (prior if many else [prior])]  # type: ignore[union-attr, arg-type]
     if not read:
         raise InputError("no prior is given; at least one is needed")
     return list(dict.fromkeys(read))
@@ -265,7 +267,7 @@ def _profile(
     complete = pairs == "all" or plain.pairs == 1
     modelled = plain.claim.kind is not AnswerKind.MODEL
     about = (plain.name, plain.unit, plain.neighbours)
-    sums = any(one.is_sum for release in compared.releases for one in release.variables.values())
+    sums = any(variable.is_sum for release in compared.releases for variable in release.variables.values())
     return RiskProfile(
         *about, single, every, rows, cases, complete, plain.people, modelled, sums, claim=claim
     )
@@ -371,13 +373,13 @@ def _attribute(
         claim = claim.weakened(AnswerKind.BOUND)
     if len(compared.attributes) > 1:
         claim = replace(claim, scope=claim.scope.without(OTHER_ATTRIBUTES))
-    seen = max((sum(keeps(*one) for one in counted) for keeps in ways), default=0)
+    seen = max((sum(keeps(*count) for count in counted) for keeps in ways), default=0)
     about = (name, values, seen, len(counted), claim)
     if not ways:
         return AttributeRisk(*about, None, delta, None, (), None)
-    epsilon, case = max(((row[0], row[1]) for row in rows), key=lambda one: one[0])
+    epsilon, case = max(((row[0], row[1]) for row in rows), key=lambda pair: pair[0])
     right = max(row[2] for row in rows)
-    best = [max((row[3][k] for row in rows), key=lambda one: one[0]) for k in range(len(alphas))]
+    best = [max((row[3][k] for row in rows), key=lambda pair: pair[0]) for k in range(len(alphas))]
     before = Fraction(1, values)
     after = max(_guess_one(compared, keeps, pairs, before) for keeps in ways)
     if values == 2:  # to guess one of two values is to tell them apart

@@ -63,10 +63,10 @@ class PresentLaw:
         """
         sure = prior.absent <= 0.0
         if sure.any():
-            found = np.ones(prior.present.size)
+            posteriors = np.ones(prior.present.size)
             unsure = Prior(prior.present[~sure], prior.absent[~sure])
-            found[~sure] = self.expected_posterior(unsure)
-            return found
+            posteriors[~sure] = self.expected_posterior(unsure)
+            return posteriors
         if prior.present.size > _MANY_PRIORS:
             odds = prior.log_odds
             nodes = np.linspace(odds.min(), odds.max(), _MANY_PRIORS)
@@ -113,8 +113,8 @@ class AddedLaw(PresentLaw):
 
     >>> from discreet.noise import DiscreteGaussian
     >>> from discreet.disclosure.inputs import read_prior
-    >>> one = EvidenceLaw.of_noise(DiscreteGaussian(variance=5))
-    >>> both, listed = AddedLaw(one.values, one.present, one), one.plus(one)
+    >>> law = EvidenceLaw.of_noise(DiscreteGaussian(variance=5))
+    >>> both, listed = AddedLaw(law.values, law.present, law), law.plus(law)
     >>> float(abs(both.chance_beyond(np.array([0.3])) - listed.chance_beyond(np.array([0.3])))[0]) < 1e-15
     True
     """
@@ -133,10 +133,10 @@ class AddedLaw(PresentLaw):
     def chance_beyond(self, evidence: Floats) -> Floats:
         """Return the chance that the sum exceeds each of some values."""
         upper = np.append(np.cumsum(self.present[::-1])[::-1], 0.0)
-        found = np.zeros(evidence.shape)
+        chances = np.zeros(evidence.shape)
         for value, chance in zip(self.own.values, self.own.present, strict=True):
-            found += chance * upper[np.searchsorted(self.values, evidence - value + SAME, side="right")]
-        return found
+            chances += chance * upper[np.searchsorted(self.values, evidence - value + SAME, side="right")]
+        return chances
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,8 +181,8 @@ class EvidenceLaw(PresentLaw):
         """Return the law of the evidence of both together.
 
         >>> from discreet.noise import DiscreteGaussian
-        >>> one = EvidenceLaw.of_noise(DiscreteGaussian(variance=5))
-        >>> both = one.plus(one)
+        >>> law = EvidenceLaw.of_noise(DiscreteGaussian(variance=5))
+        >>> both = law.plus(law)
         >>> even = both.present[abs(both.values) < 1e-12].sum()
         >>> round(float(both.present[both.values > 1e-12].sum() + even / 2), 4)   # as `joint_accuracy` has it
         0.6231

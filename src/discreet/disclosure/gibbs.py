@@ -61,16 +61,16 @@ def run_chains(
     counts = [np.zeros(len(value)) for value in values]
     hits = np.zeros(chains)
     for number in range(BURN_IN + rounds):
-        for place in range(len(values)):
-            weights = np.broadcast_to(seen[place], (chains, len(values[place])))
-            if place < len(kernels):
-                weights = weights + kernels[place].from_above(state[place + 1] + values[place + 1][0])
-            if place > 0:
-                weights = weights + kernels[place - 1].from_below(state[place - 1] + values[place - 1][0])
-            state[place] = _pick(weights, random)
+        for level in range(len(values)):
+            weights = np.broadcast_to(seen[level], (chains, len(values[level])))
+            if level < len(kernels):
+                weights = weights + kernels[level].from_above(state[level + 1] + values[level + 1][0])
+            if level > 0:
+                weights = weights + kernels[level - 1].from_below(state[level - 1] + values[level - 1][0])
+            state[level] = _pick(weights, random)
         if number >= BURN_IN:
-            for place, where in enumerate(state):
-                counts[place] += np.bincount(where, minlength=len(values[place]))
+            for level, where in enumerate(state):
+                counts[level] += np.bincount(where, minlength=len(values[level]))
             hits += state[0]
     total = chains * rounds
     spread = float(np.std(hits / rounds, ddof=1)) / math.sqrt(chains) if chains > 1 else math.nan

@@ -54,8 +54,8 @@ class Marginal:
 
     def quantile(self, chance: float) -> int:
         """The smallest count that is reached with at least this probability."""
-        place = int(np.searchsorted(np.cumsum(self.probabilities), chance * self.probabilities.sum()))
-        return int(self.values[min(place, len(self.values) - 1)])
+        index = int(np.searchsorted(np.cumsum(self.probabilities), chance * self.probabilities.sum()))
+        return int(self.values[min(index, len(self.values) - 1)])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -126,10 +126,10 @@ def hierarchy_posterior(
 
     >>> block = Area(name="block", noisy=2, rho="0.0992", siblings=27, siblings_noisy=-1)
     >>> group = Area(name="block group", noisy=1, rho="0.2465")
-    >>> found = hierarchy_posterior([block, group], prior="1/2")
-    >>> round(found.probability, 4), found.truncation_error < 1e-15
+    >>> posterior = hierarchy_posterior([block, group], prior="1/2")
+    >>> round(posterior.probability, 4), posterior.truncation_error < 1e-15
     (0.5033, True)
-    >>> print(found)
+    >>> print(posterior)
     posterior 0.503267, 1.007 times the prior 0.5 (exact sum, at most 5e-24 of it left out)
     """
     chance = read_prior(prior)
@@ -150,13 +150,13 @@ def hierarchy_posterior(
         with np.errstate(under="ignore"):
             probabilities = tuple(np.exp(logs) for logs in sums.logs)
         values, spread, total = sums.values, None, None
-    names = [area.name or f"area {place + 1}" for place, area in enumerate(areas)]
+    names = [area.name or f"area {number + 1}" for number, area in enumerate(areas)]
     marginals = tuple(map(Marginal, names, values, probabilities))
-    found = min(float(probabilities[0][1]), 1.0)  # sums of exponentials may exceed one in the last digit
+    posterior = min(float(probabilities[0][1]), 1.0)  # sums of exponentials may exceed one in the last digit
     errors = (sums.truncation_error, error, spread)
     scope = _scope(areas, names)
     return HierarchyPosterior(
-        found, float(chance), known, method, siblings, marginals, *errors, total, scope=scope
+        posterior, float(chance), known, method, siblings, marginals, *errors, total, scope=scope
     )
 
 

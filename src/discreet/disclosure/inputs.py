@@ -40,12 +40,12 @@ def read_prior(prior: Numbers, *, name: str = "prior") -> Prior:
     Traceback (most recent call last):
     discreet.errors.InputError: prior is 1; it must lie strictly between 0 and 1
     """
-    one = partial(prior_of, name=name)
-    read = _read(prior, name=name, one=one)
+    exactly = partial(prior_of, name=name)
+    read = _read(prior, name=name, exactly=exactly)
     if read.dtype == object:
         return Prior(read.astype(np.float64), np.asarray(1 - read, dtype=np.float64))
     for extreme in (read.min(initial=0.5), read.max(initial=0.5)):
-        one(float(extreme))
+        exactly(float(extreme))
     exact = read.astype(np.float64)
     return Prior(exact, 1.0 - exact)
 
@@ -64,10 +64,10 @@ def read_variance(
     discreet.errors.InputError: rho is -1; it must be above zero
     """
     if (variance is None) == (rho is None):
-        found = "neither is given" if rho is None else "both are given"
-        raise InputError(f"{found}: state the noise{of} by its variance, or by its rho, variance 1/(2 rho)")
+        stated = "neither is given" if rho is None else "both are given"
+        raise InputError(f"{stated}: state the noise{of} by its variance, or by its rho, variance 1/(2 rho)")
     name = f"rho{of}" if variance is None else f"variance{of}"
-    read = _read(rho if variance is None else variance, name=name, one=partial(fraction, name=name))
+    read = _read(rho if variance is None else variance, name=name, exactly=partial(fraction, name=name))
     if (read <= 0).any():
         raise InputError(f"{name} is {numbers.shown(read[read <= 0].flat[0])}; it must be above zero")
     variances = np.asarray(read if variance is not None else 1 / (2 * read))
@@ -75,9 +75,9 @@ def read_variance(
     outside = np.asarray((variances < least) | (variances > most), dtype=bool)
     if outside.any():  # compared before they are floats, which end at 1e308
         wrong = variances[outside].flat[0]
-        found = numbers.brief(float(wrong)) if 1e-300 < wrong < 1e300 else numbers.shown(wrong)
+        stated = numbers.brief(float(wrong)) if 1e-300 < wrong < 1e300 else numbers.shown(wrong)
         raise InputError(
-            f"the noise{of} has variance {found}; between {VARIANCES[0]:g} and {most:g} is allowed"
+            f"the noise{of} has variance {stated}; between {VARIANCES[0]:g} and {most:g} is allowed"
         )
     return variances.astype(np.float64)
 
@@ -95,10 +95,10 @@ def one_variance(variance: Number | None, rho: Number | None, *, of: str = "") -
 
 def one_number(given: Number, *, name: str) -> Fraction:
     """Return the one number, exactly; a list is refused rather than cut."""
-    found = read(given, name=name).values
-    if len(found) != 1:
-        raise InputError(f"{name} is a list of {len(found)} numbers; one number is needed")
-    return found[0]
+    values = read(given, name=name).values
+    if len(values) != 1:
+        raise InputError(f"{name} is a list of {len(values)} numbers; one number is needed")
+    return values[0]
 
 
 def read_whole(values: Numbers, *, name: str = "noisy") -> Floats:
@@ -110,7 +110,7 @@ def read_whole(values: Numbers, *, name: str = "noisy") -> Floats:
     Traceback (most recent call last):
     discreet.errors.InputError: noisy is 1.5; it must be a whole number: the noise is added in whole numbers
     """
-    read = _read(values, name=name, one=partial(fraction, name=name))
+    read = _read(values, name=name, exactly=partial(fraction, name=name))
     whole = np.vectorize(math.floor, otypes=[object])(read) if read.dtype == object else np.floor(read)
     if (bad := np.asarray(read != whole)).any():
         raise InputError(
@@ -129,18 +129,20 @@ def read_known(known: Numbers) -> Floats:
     Traceback (most recent call last):
     discreet.errors.InputError: known is -1; a count without the target is zero or more
     """
-    found = read_whole(known, name="known")
-    if (found < 0).any():
-        raise InputError(f"known is {found[found < 0].flat[0]:g}; a count without the target is zero or more")
-    return found
+    counts = read_whole(known, name="known")
+    if (counts < 0).any():
+        raise InputError(
+            f"known is {counts[counts < 0].flat[0]:g}; a count without the target is zero or more"
+        )
+    return counts
 
 
 def read_tolerance(tolerance: Number) -> float:
     """Return a bound on what is left out of a sum."""
-    found = float(_read(tolerance, name="tolerance", one=partial(fraction, name="tolerance")))
-    if not 1e-300 <= found < 1:
-        raise InputError(f"tolerance is {found:g}; it must be at least 1e-300 and below 1")
-    return found
+    bound = float(_read(tolerance, name="tolerance", exactly=partial(fraction, name="tolerance")))
+    if not 1e-300 <= bound < 1:
+        raise InputError(f"tolerance is {bound:g}; it must be at least 1e-300 and below 1")
+    return bound
 
 
 def check_fit(**arrays: Floats) -> None:
@@ -153,8 +155,8 @@ def check_fit(**arrays: Floats) -> None:
     try:
         np.broadcast_shapes(*(array.shape for array in arrays.values()))
     except ValueError:
-        found = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
-        raise InputError(f"{found}: these shapes do not fit together") from None
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        raise InputError(f"{shapes}: these shapes do not fit together") from None
 
 
 def as_asked(values: Floats) -> FloatOrArray:
@@ -163,9 +165,9 @@ def as_asked(values: Floats) -> FloatOrArray:
 
 
 def _read(
-    values: Numbers, *, name: str, one: Callable[[Number], Fraction]
+    values: Numbers, *, name: str, exactly: Callable[[Number], Fraction]
 ) -> NDArray[np.float64] | NDArray[np.object_]:
-    """An array of finite floats, or of exact fractions, each read by `one`."""
+    """An array of finite floats, or of exact fractions, each read by `exactly`."""
     if isinstance(values, Number) and not isinstance(values, float) and not isinstance(values, bool):
         array = np.array(values, dtype=object)
     else:
@@ -180,9 +182,9 @@ def _read(
     if array.dtype.kind not in "OU":
         raise InputError(f"{name} is of type {array.dtype}; a number or a list of numbers is needed")
     exact = np.empty(array.shape, dtype=object)
-    for place in np.ndindex(array.shape):
-        value: Number = array.item(place)  # not NumPy's text, which an error would show
+    for index in np.ndindex(array.shape):
+        value: Number = array.item(index)  # not NumPy's text, which an error would show
         if isinstance(value, float) and not math.isfinite(value):
             raise InputError(f"{name} has a value that is not a finite number")
-        exact[place] = one(Fraction(value) if isinstance(value, float) else value)
+        exact[index] = exactly(Fraction(value) if isinstance(value, float) else value)
     return exact

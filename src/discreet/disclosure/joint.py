@@ -118,7 +118,10 @@ def joint_accuracy(
         raise InputError("variance must be a list, one for each count")
     if not math.isfinite(costs.threshold) or costs.is_reversed:
         raise InputError("loss must make a wrong decision cost more than a right one, whatever the truth")
-    events = [DiscreteGaussian(variance=Fraction(float(one)).limit_denominator(10**9)) for one in v]
+    events = [
+        DiscreteGaussian(variance=Fraction(float(part_variance)).limit_denominator(10**9))
+        for part_variance in v
+    ]
     threshold = np.asarray(costs.threshold - chance.log_odds)
     even = np.abs(threshold) < TIE
     alpha, beta = compose(events).errors(threshold=np.atleast_1d(np.where(even, 0.0, threshold)))

@@ -92,7 +92,7 @@ class RiskCalibration(Displayed):
     @property
     def is_saw(self) -> bool:
         """Whether another factor, smaller than the one found, may keep the limits too."""
-        return any(one.limit.is_saw for one in self.kept)
+        return any(kept.limit.is_saw for kept in self.kept)
 
 
 def calibrate_risk(
@@ -112,11 +112,11 @@ def calibrate_risk(
     limits are about everything published. `level`: each level alone keeps them.
 
     >>> from discreet.budget import load
-    >>> found = calibrate_risk(load("dhc-2022-08-25"), risk=["right=60%,prior=1/2"])
-    >>> float(found.factor), round(found.kept[0].risk, 5), round(found.epsilon, 4)
+    >>> calibrated = calibrate_risk(load("dhc-2022-08-25"), risk=["right=60%,prior=1/2"])
+    >>> float(calibrated.factor), round(calibrated.kept[0].risk, 5), round(calibrated.epsilon, 4)
     (28.4336, 0.6, 3.1436)
-    >>> found = calibrate_risk(load("dhc-2022-08-25"), risk=["right=60%,prior=1/2"], by="level")  # slow
-    >>> [(level.name, float(level.factor)) for level in found.alone][:2]
+    >>> calibrated = calibrate_risk(load("dhc-2022-08-25"), risk=["right=60%,prior=1/2"], by="level")  # slow
+    >>> [(level.name, float(level.factor)) for level in calibrated.alone][:2]
     [('US', 0.568429), ('State', 7.78747)]
     """
     release, limits = release_of(release), read_limits(risk)
@@ -131,7 +131,7 @@ def calibrate_risk(
                 "weights share one gain between the levels: they cannot be combined with calibration by level"
             )
         return _each_level(release, relation, limits, small, jobs, progress)
-    if any(one.kind == "belief" for one in limits):
+    if any(limit.kind == "belief" for limit in limits):
         require("limits on beliefs", (row.event for row in release.variance_table()))
     search = _Search(release, relation, limits, weighted_family(release, weights), jobs, progress)
     ends = bounds(event for level in release.levels for event in level.events(release.neighbours))
@@ -170,14 +170,14 @@ def _each_level(
     for level in release.levels:
         only = replace(release, levels=(level,), rho=None, spine=None)
         try:
-            found = calibrate_risk(
+            calibrated = calibrate_risk(
                 only, risk=limits, delta=delta, neighbours=relation, jobs=jobs, progress=progress
             )
         except InputError as error:
             raise InputError(f"level {level.name!r} alone: {error}") from None
-        assert found.factor is not None
-        alone.append(KeptLevel(level.name, found.factor, found.kept, found.epsilon))
-        result, tried = result.scaled(found.factor, level=level.name), found.tried
+        assert calibrated.factor is not None
+        alone.append(KeptLevel(level.name, calibrated.factor, calibrated.kept, calibrated.epsilon))
+        result, tried = result.scaled(calibrated.factor, level=level.name), calibrated.tried
     result = short_scales(result)
     together = proved_limits(result, relation, limits, _risks(release, relation, limits), certify=False)
     return RiskCalibration(
@@ -196,7 +196,7 @@ def _each_level(
 
 
 def _risks(release: Release, relation: Neighbours, limits: Sequence[RiskLimit]) -> list[float]:
-    return [one.risk(told_of_all(limited_account(release, relation, one), one)[0]) for one in limits]
+    return [limit.risk(told_of_all(limited_account(release, relation, limit), limit)[0]) for limit in limits]
 
 
 def _epsilon_of(release: Release, relation: Neighbours, delta: Fraction, jobs: int) -> float:
@@ -239,13 +239,13 @@ class _Search:
             if not self._opened(factor, cases):
                 break
         smaller = self._tried(factor, ends[0])
-        for place, low in enumerate(smaller):
+        for position, low in enumerate(smaller):
             if not self._is_kept(low, cases):
                 continue
-            high, under = low, smaller[place - 1] if place else low
+            high, under = low, smaller[position - 1] if position else low
             less = rounded_up(_bisected(lambda x: self._is_kept(x, cases), under, high))
             if not self._opened(less, cases):
-                factor, smaller = less, smaller[:place]
+                factor, smaller = less, smaller[:position]
                 break
         return *self._proved(self._together(factor)), len(smaller)
 
@@ -262,7 +262,9 @@ class _Search:
 
     def _tried(self, factor: Fraction, least: float) -> list[float]:
         """Smaller factors to try, ascending, where a risk may be a saw, but not of beliefs."""
-        if not any(one.is_saw for one in self.limits) or any(one.kind == "belief" for one in self.limits):
+        if not any(limit.is_saw for limit in self.limits) or any(
+            limit.kind == "belief" for limit in self.limits
+        ):
             return []
         low = max(least, float(factor) * _SMALLEST)
         return [] if low >= float(factor) else np.geomspace(low, float(factor), _TRIED + 1)[:-1].tolist()
@@ -276,7 +278,7 @@ class _Search:
         return self._is_kept(factor, self._main_cases())
 
     def _main_cases(self) -> dict[RiskLimit, list[CaseLabel]]:
-        return {one: [limited_account(self.before, self.relation, one).main] for one in self.limits}
+        return {limit: [limited_account(self.before, self.relation, limit).main] for limit in self.limits}
 
     def _is_kept(self, factor: float, cases: Mapping[RiskLimit, Sequence[CaseLabel]]) -> bool:
         after = self.made(factor)
@@ -310,9 +312,9 @@ class _Search:
         for attempt in range(12):
             more = rounded_up(float(factor) * (1 + _STEP * (2**attempt - 1)))
             after = self.made(more)
-            found = proved_limits(after, self.relation, self.limits, before, jobs=self.jobs)
-            if not found[-1].is_refuted:
-                return after, more, found
+            proofs = proved_limits(after, self.relation, self.limits, before, jobs=self.jobs)
+            if not proofs[-1].is_refuted:
+                return after, more, proofs
         raise PrecisionError("the limits on risk are kept as far as floats can tell, but the proof fails")
 
 

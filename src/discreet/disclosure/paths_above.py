@@ -37,10 +37,10 @@ class PathAbove:
     def rounded(self, tolerance: float) -> object:
         """Return what paths share whose siblings are as many, but for a relative tolerance."""
         if not tolerance:
-            return self.kinds, tuple(None if one is None else id(one) for one in self.beside)
+            return self.kinds, tuple(None if noise is None else id(noise) for noise in self.beside)
         near = [
-            -1 if one is None else int(rounded_counts(np.array([one.count]), tolerance)[0])
-            for one in self.beside
+            -1 if noise is None else int(rounded_counts(np.array([noise.count]), tolerance)[0])
+            for noise in self.beside
         ]
         return self.kinds, tuple(near)
 
@@ -63,7 +63,7 @@ def paths_above(tree: Tree, variances: Mapping[int, float]) -> tuple[Integers, l
 
     >>> tree = Tree(np.array([-1, 0, 0, 1, 1]), np.array([0, 1, 2, 3, 3]), (0, 1, 3))
     >>> of, paths = paths_above(tree, {0: 6.0, 1: 4.0, 2: 3.0, 3: 5.0})
-    >>> [(paths[place].kinds, [one.variance for one in paths[place].beside]) for place in of[[2, 3]]]
+    >>> [(paths[number].kinds, [noise.variance for noise in paths[number].beside]) for number in of[[2, 3]]]
     [((2, 0), [4.0]), ((3, 1, 0), [5.0, 3.0])]
     """
     inside = np.flatnonzero(tree.parent >= 0)

@@ -103,8 +103,8 @@ def records_risk(asked: RiskingRecords) -> RecordsRisk:
     >>> from discreet.measurement import write_example
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     release, units, records = write_example(folder)
-    ...     found = records_risk(load_file(release), records, units=units, priors=["1/10"])
-    >>> found.people, found.uniques, round(found.row("District").mean_posterior, 4)  # slow
+    ...     risk = records_risk(load_file(release), records, units=units, priors=["1/10"])
+    >>> risk.people, risk.uniques, round(risk.row("District").mean_posterior, 4)  # slow
     (2410, 26, 0.1083)
     """
     admit(asked.records, Request(exact_counts=True, entered=False))
@@ -122,9 +122,9 @@ def records_risk(asked: RiskingRecords) -> RecordsRisk:
     columns = {
         str(prior): str(prior).removeprefix(COLUMN) for prior in asked.priors if str(prior).startswith(COLUMN)
     }
-    found = examine_records(release, replace(asked, units=units), chances=list(columns.values()))
-    found.problems.stop()
-    people = _People.grouped(release, query, found, columns)
+    examined = examine_records(release, replace(asked, units=units), chances=list(columns.values()))
+    examined.problems.stop()
+    people = _People.grouped(release, query, examined, columns)
     shown = None if asked.noisy is None else _drawn(Path(asked.noisy), release, units, people.tree)
     return _Study(release, query, people, shown).result(
         asked.priors, asked.prior_level, estimates=asked.estimates, example=asked.example
@@ -221,19 +221,19 @@ class _People:
     columns: Mapping[str, Floats]
 
     @staticmethod
-    def grouped(release: Release, query: str, found: Examined, columns: Mapping[str, str]) -> _People:
+    def grouped(release: Release, query: str, examined: Examined, columns: Mapping[str, str]) -> _People:
         """Group the records that count; `columns` are those of their priors, by the name of the prior."""
         assert release.attributes is not None
-        assert found.tree is not None
+        assert examined.tree is not None
         attributes = release.attributes.with_variables((COUNT,))
-        record = np.flatnonzero(found.counted)
+        record = np.flatnonzero(examined.counted)
         if not record.size:
             raise InputError("the records have no rows: there is nobody whose risk could be said")
-        unit, cells = found.unit[record], attributes.tabulation(query).cells
-        cell = detailed_cells(attributes, query)[found.cell[record]]
+        unit, cells = examined.unit[record], attributes.tabulation(query).cells
+        cell = detailed_cells(attributes, query)[examined.cell[record]]
         chances = {
             prior: np.array([float(value) for value in numbers.values])[numbers.codes[record]]
-            for prior, numbers in ((prior, found.columns.numbers[name]) for prior, name in columns.items())
+            for prior, numbers in ((prior, examined.columns.numbers[name]) for prior, name in columns.items())
         }
         distinct, of = np.unique(unit * cells + cell, return_inverse=True)
         for values in chances.values():
@@ -243,20 +243,20 @@ class _People:
         first = np.empty(len(distinct), dtype=np.int64)
         first[of[::-1]] = np.arange(len(of) - 1, -1, -1)
         own = {prior: values[first] for prior, values in chances.items()}
-        return _People(found.tree, record, of, unit[first], cell[first], cells, np.bincount(of), own)
+        return _People(examined.tree, record, of, unit[first], cell[first], cells, np.bincount(of), own)
 
     def above(self) -> list[Integers]:
         """Return for each kind of area the area of it that each group is in; -1 where there is none."""
         tree, at = self.tree, self.unit
         depth = np.searchsorted(np.array(tree.starts), np.arange(tree.size), side="right") - 1
-        found = [np.full(at.size, -1, dtype=np.int64) for _ in tree.levels]
+        areas = [np.full(at.size, -1, dtype=np.int64) for _ in tree.levels]
         for level in range(len(tree.starts) - 1, -1, -1):
             here = (at >= 0) & (depth[at] == level)
             for kind in np.unique(tree.kind[at[here]]):
                 mine = here & (tree.kind[at] == kind)
-                found[kind][mine] = at[mine]
+                areas[kind][mine] = at[mine]
             at = np.where(here, tree.parent[at], at)
-        return found
+        return areas
 
     def counted(self, area: Integers) -> Integers:
         """Return how many people share area and cell with each group; 0 where the area is none."""
@@ -288,8 +288,8 @@ def _read_noisy(shown: Published, query: str, people: _People, areas: list[Integ
         for kind in np.unique(tree.kind[who]):
             first, last = np.searchsorted(sorted_areas[kind], [who[0], who[-1] + 1])
             some = orders[kind][first:last]
-            place = np.searchsorted(who, areas[kind][some])
-            values[kind][some] = rows[place, cell[some]]
+            positions = np.searchsorted(who, areas[kind][some])
+            values[kind][some] = rows[positions, cell[some]]
         above = tree.parent[who]
         begin = np.flatnonzero(np.diff(above, prepend=-2))  # parts of one area stand together
         begin = begin[above[begin] >= 0]
@@ -314,8 +314,8 @@ class _LawsOnDemand(Sequence[PresentLaw]):
     def __len__(self) -> int:
         return len(self._pairs)
 
-    def __getitem__(self, place: int) -> PresentLaw:  # type: ignore[override]
-        siblings, rest = self._pairs[place]
+    def __getitem__(self, index: int) -> PresentLaw:  # type: ignore[override]
+        siblings, rest = self._pairs[index]
         return self._laws.law(int(siblings), int(rest))
 
 
@@ -328,8 +328,8 @@ def _simulated(
     """
     for tolerance in ROUNDING:
         alike: dict[object, int] = {}
-        same = {place: alike.setdefault(path.rounded(tolerance), place) for place, path in paths.items()}
-        shape = np.array([same.get(place, -1) for place in range(max(paths) + 1)])[of]
+        same = {number: alike.setdefault(path.rounded(tolerance), number) for number, path in paths.items()}
+        shape = np.array([same.get(number, -1) for number in range(max(paths) + 1)])[of]
         near = rounded_counts(rests, tolerance)
         law = shape
         for column in near.T:
@@ -340,9 +340,9 @@ def _simulated(
     share = np.bincount(law.ravel(), people) / people.sum()  # half for each law alike, half by its people
     draws = np.clip(EVALUATIONS / 2 * (share + 1 / distinct.size), FEWEST_DRAWS, MOST_DRAWS).astype(np.int64)
     random, laws = np.random.default_rng(SEED), []
-    for place, many in zip(first.tolist(), draws.tolist(), strict=True):
-        path = paths[int(shape[place])]
-        laws.append(path.areas.drawn_law(near[place, : len(path.beside)].tolist(), many, random))
+    for row, many in zip(first.tolist(), draws.tolist(), strict=True):
+        path = paths[int(shape[row])]
+        laws.append(path.areas.drawn_law(near[row, : len(path.beside)].tolist(), many, random))
     return laws, law.ravel().astype(np.int64), tolerance
 
 
@@ -353,7 +353,7 @@ class _Study:
         self.release, self.query, self.people, self.shown = release, query, people, shown
         self.tree = people.tree
         known = noises(release, self.tree.levels)
-        order = {level.name: place for place, level in enumerate(release.levels)}
+        order = {level.name: position for position, level in enumerate(release.levels)}
         kinds = sorted(range(len(self.tree.levels)), key=lambda k: order[self.tree.levels[k].split("+")[0]])
         self.noise: dict[int, Noise] = {
             kind: known[self.tree.levels[kind], query].single()
@@ -461,12 +461,12 @@ class _Study:
     # -- adversaries -----------------------------------------------------------------------------------
 
     def _levels(self) -> list[AdversaryView]:
-        found = []
+        views = []
         for kind in self.kinds:
             values = None if self.noisy is None else self.noisy.values[kind]
             name, asked = self.tree.levels[kind], self.areas[kind] >= 0
-            found.append(level_sight(name, self.noise[kind], self.count[kind], values, asked))
-        return found
+            views.append(level_sight(name, self.noise[kind], self.count[kind], values, asked))
+        return views
 
     def _together(self) -> list[AdversaryView]:
         """Someone who knows the largest areas: the evidence of all levels adds up."""
@@ -548,8 +548,8 @@ class _Study:
         of, every = paths_above(self.tree, sizes)
         of = of[unit]
         some = np.flatnonzero(np.array([bool(path.kinds) for path in every])[of])  # whom somebody asks about
-        paths = {int(place): every[place] for place in np.unique(of[some])}
-        told = [one for one in others if one.kind == "hierarchy"]
+        paths = {int(number): every[number] for number in np.unique(of[some])}
+        told = [view for view in others if view.kind == "hierarchy"]
         if max(len(path.kinds) for path in paths.values()) < 3 and told and (told[0].law >= 0).all():
             return []  # the two levels are all there are
         if max(path.areas.width for path in paths.values()) > MOST_WIDE:
@@ -575,7 +575,7 @@ class _Study:
         assert self.noisy is not None
         noisy = np.column_stack([self.noisy.values[kind][mine] for kind in path.kinds])
         family = np.column_stack([self.noisy.family[kind][mine] for kind in path.kinds])[:, :-1]
-        seen = np.array([one is not None and one.count > 0 for one in path.beside], dtype=np.bool_)
+        seen = np.array([noise is not None and noise.count > 0 for noise in path.beside], dtype=np.bool_)
         sums = np.where(seen, family - noisy[:, :-1], 0.0)
         noisy = noisy - known[:, None]
         own = (noisy[:, 0] - 0.5) / path.variances[0]
@@ -587,7 +587,7 @@ class _Study:
         classes = view.model.projection(self.query).classes[self.people.cell]
         variances = view.variances(self.query, np.arange(view.shape.size))
         open_cells = view.undetermined(self.query, np.arange(view.shape.size))
-        found = []
+        views = []
         for kind in self.kinds:
             area = self.areas[kind]
             inside = area >= 0
@@ -604,8 +604,8 @@ class _Study:
             name = f"{self.tree.levels[kind]}, {ESTIMATED}"
             sizes = tuple(distinct[usable].tolist())
             unique = self.count[kind] == 1
-            found.append(AdversaryView(name, "estimates", laws, law.astype(np.int64), unique, drawn, sizes))
-        return found
+            views.append(AdversaryView(name, "estimates", laws, law.astype(np.int64), unique, drawn, sizes))
+        return views
 
     def _best(self) -> tuple[View, Integers, Estimates | None]:
         """The covariances of the best estimates, the node of each area, and the estimates of what was drawn.
@@ -623,7 +623,7 @@ class _Study:
 
     def _estimated(self, made: Estimates, area: Integers) -> Floats:
         """The estimates of each group's cell in an area of one kind; nan where there is none."""
-        found, order = np.full(area.size, np.nan), np.argsort(area, kind="stable")
+        estimates, order = np.full(area.size, np.nan), np.argsort(area, kind="stable")
         order = order[np.searchsorted(area[order], 0) :]
         units, first = np.unique(area[order], return_index=True)
         step = max(1, (1 << 21) // max(made.width, 1))
@@ -632,23 +632,23 @@ class _Study:
             stop = first[start + step] if start + step < units.size else order.size
             mine = order[first[start] : stop]
             rows = made.at(some).values(self.query)
-            found[mine] = rows[np.searchsorted(some, area[mine]), self.people.cell[mine]]
-        return found
+            estimates[mine] = rows[np.searchsorted(some, area[mine]), self.people.cell[mine]]
+        return estimates
 
     def _curves(self, label: str, chance: float) -> list[RiskCurve]:
         """The paper's figures for the noise and the areas of this release, and one prior for all."""
-        found = [noise_curve(label, self.noise[self.lowest], chance)]
+        curves = [noise_curve(label, self.noise[self.lowest], chance)]
         if self.laws is not None and self.siblings:
-            found.append(rest_curve(label, self.laws, self.siblings, chance))
-            found.append(group_curve(label, self.laws, self.siblings, chance))
-        return found
+            curves.append(rest_curve(label, self.laws, self.siblings, chance))
+            curves.append(group_curve(label, self.laws, self.siblings, chance))
+        return curves
 
     def _decisions(self, label: str, chance: Fraction) -> list[DecisionMap]:
         """Figure 4, for the number of siblings that most have."""
         if self.laws is None or not self.siblings:
             return []
-        found = decision_map(label, chance, self.laws.variances, self.siblings)
-        return [] if found is None else [found]
+        figure = decision_map(label, chance, self.laws.variances, self.siblings)
+        return [] if figure is None else [figure]
 
     def _example(
         self, label: str, prior: Prior, each: Mapping[tuple[str, str], GroupRisk], row: int | None
@@ -735,12 +735,12 @@ class _Study:
         if level is not None:
             names = {self.release.level(level).name}
             kinds = [kind for kind, run in enumerate(self.tree.levels) if names & {*run.split("+")}]
-            found = np.full(self.people.cell.size, -1, dtype=np.int64)
+            areas = np.full(self.people.cell.size, -1, dtype=np.int64)
             for kind in kinds:
-                found = np.maximum(found, self.areas[kind])
-            if (found < 0).any():
+                areas = np.maximum(areas, self.areas[kind])
+            if (areas < 0).any():
                 raise InputError(f"some people are in no area of level {level!r}; name another for the prior")
-            return found
+            return areas
         above = self.tree.parent[self.people.unit]
         return np.where(above >= 0, above, self.people.unit)
 

@@ -164,11 +164,11 @@ class RiskProfile(Displayed):
         wanted = float(read_prior(prior))
         if wanted not in self.priors:
             raise InputError(f"the profile was not computed at prior {wanted:g}")
-        one, levels, overall = (
+        single, levels, overall = (
             tuple(row for row in rows if row.prior == wanted)
             for rows in (self.one_count, self.levels, self.overall)
         )
-        return replace(self, one_count=one, levels=levels, overall=overall)
+        return replace(self, one_count=single, levels=levels, overall=overall)
 
 
 def risk_profile(
@@ -204,8 +204,8 @@ def risk_profile(
     """
     many = is_column(prior)
     given = prior if many else [prior]
-    read = [read_prior(one) for one in given]  # type: ignore[union-attr, arg-type]
-    priors = [*{float(one): one for one in read}.values()]
+    read = [read_prior(chance) for chance in given]  # type: ignore[union-attr, arg-type]
+    priors = [*{float(chance): chance for chance in read}.values()]
     if not priors:
         raise InputError("no prior is given; at least one is needed")
     if pairs not in ("all", "main"):
@@ -225,7 +225,7 @@ def risk_profile(
     rows = (single, every, whole_risks(whole, priors, proved=priors if certify else ()))
     about = (whole.name, whole.unit, whole.neighbours)
     modelled = release.claim.kind is not AnswerKind.MODEL
-    sums = any(one.is_sum for one in release.variables.values())
+    sums = any(variable.is_sum for variable in release.variables.values())
     return RiskProfile(*about, *rows, whole.pairs, complete, whole.people, modelled, sums, claim=whole.claim)
 
 
@@ -258,9 +258,9 @@ def level_risks(
         query, event, noun = max(events, key=lambda row: _advantage(row[1].repeated(1)))
         taken.append(f"{name}: {query}")
         single += part_risks([event.repeated(1)], priors, scope=name, what=f"one {noun} of {query}")
-        together = [one for _, one, _ in events]
+        together = [noise for _, noise, _ in events]
         if neighbours == "bounded":  # another record comes where the target's leaves
-            together += [one.exchanged() for one in together]
+            together += [noise.exchanged() for noise in together]
         every += part_risks(together, priors, scope=name, what="every count of the level")
         done()
     counts = [f"{name}: {query}" for name, events in levels.items() for query, _, _ in events]
@@ -284,13 +284,13 @@ def _claimed_parts(
     is_modelled: bool,
 ) -> tuple[tuple[Risk, ...], tuple[Risk, ...]]:
     """Say of rows of one count, and of one level, of which counts and levels they are true."""
-    one = of.with_part(Extent.of("count", taken=taken, every=counts))
+    single_scope = of.with_part(Extent.of("count", taken=taken, every=counts))
     if len(counts) > 1:
-        one = one.without("the other counts, in rows of one count")
+        single_scope = single_scope.without("the other counts, in rows of one count")
     level = of.without(OTHER_LEVELS) if len({row.scope for row in every}) > 1 else of
     kind = AnswerKind.MODEL if is_modelled else AnswerKind.BOUND
     return (
-        tuple(replace(row, claim=Claim(one)) for row in single),
+        tuple(replace(row, claim=Claim(single_scope)) for row in single),
         tuple(replace(row, claim=Claim(level, kind)) for row in every),
     )
 
@@ -326,12 +326,12 @@ def _part_risks(events: tuple[Noise, ...], priors: tuple[Fraction, ...]) -> tupl
 
 def _law_cases(whole: Account) -> dict[tuple[Noise, ...], CaseLabel]:
     """The different events of all cases, each by its first label; where records are replaced both ways."""
-    found: dict[tuple[Noise, ...], CaseLabel] = {}
+    labels: dict[tuple[Noise, ...], CaseLabel] = {}
     for label, events in whole.cases:
-        found.setdefault(events, label)
+        labels.setdefault(events, label)
         if whole.neighbours == "bounded" and not all(event.is_mirrored for event in events):
-            found.setdefault(grouped(event.exchanged() for event in events), label)
-    return found
+            labels.setdefault(grouped(event.exchanged() for event in events), label)
+    return labels
 
 
 def _worst_law_risks(
@@ -341,9 +341,9 @@ def _worst_law_risks(
     cases = _law_cases(whole)
     each = [part_risks(events, priors) for events in cases]
     rows, worst = [], list[CaseLabel | None]()
-    for place in range(len(priors)):
-        here = [row[place] for row in each]
-        top, label = max(zip(here, cases.values(), strict=True), key=lambda one: one[0].accuracy)
+    for index in range(len(priors)):
+        here = [row[index] for row in each]
+        top, label = max(zip(here, cases.values(), strict=True), key=lambda pair: pair[0].accuracy)
         most = [row.most for row in here]
         rows.append(
             replace(
@@ -351,7 +351,7 @@ def _worst_law_risks(
                 advantage=max(row.advantage for row in here),
                 expected=max(row.expected for row in here),
                 quantiles=tuple(map(max, zip(*(row.quantiles for row in here), strict=True))),
-                most=None if None in most else max(one for one in most if one is not None),
+                most=None if None in most else max(bound for bound in most if bound is not None),
             )
         )
         worst.append(label)
@@ -449,9 +449,9 @@ def _certified(whole: Account, prior: Fraction) -> Interval:
     threshold = Interval(Fraction(0), Fraction(0))
     if 2 * q != 1:
         with working_bits(160):
-            found = as_interval(ball((1 - q) / q).log())
+            log_odds = as_interval(ball((1 - q) / q).log())
         # short ends: the threshold goes into ball arithmetic again
-        threshold = Interval(Fraction(math.floor(found.lower * 2**80), 2**80), found.upper)
+        threshold = Interval(Fraction(math.floor(log_odds.lower * 2**80), 2**80), log_odds.upper)
     box = whole.delta(epsilon=threshold.lower, certified=True, digits=DIGITS)
     # delta falls by no more than epsilon rises, so the exact t costs the lower end no more than its width
     low = max(box.lower - threshold.width, Fraction(0))
@@ -522,7 +522,11 @@ def _profile_of_rhos(rhos: object, priors: Sequence[Fraction]) -> RiskProfile:
         for name, rho in named.items()
     }
     single, levels = (
-        tuple(row for name, one in events.items() for row in part_risks([one], priors, scope=name, what=what))
+        tuple(
+            row
+            for name, event in events.items()
+            for row in part_risks([event], priors, scope=name, what=what)
+        )
         for what in ("one count", "every count of the level")
     )
     least = min(events.values(), key=lambda event: event.variance)

@@ -110,8 +110,8 @@ def promised_risk(
     The promise compares data with one record more or less (`unbounded`) or another in its place (`bounded`).
     Then the prior is that of what her record says.
 
-    >>> found = promised_risk(epsilon=4, delta="1e-6", prior="1/100")
-    >>> round(found.mean, 4), round(found.right, 4), round(found.detections[1].true_positive_rate, 4)
+    >>> promised = promised_risk(epsilon=4, delta="1e-6", prior="1/100")
+    >>> round(promised.mean, 4), round(promised.right, 4), round(promised.detections[1].true_positive_rate, 4)
     (0.3491, 0.99, 0.0546)
     """
     if neighbours not in ("bounded", "unbounded"):
@@ -121,15 +121,18 @@ def promised_risk(
         raise InputError(f"epsilon is {float(height):g}; it must lie between 0 and {LARGEST}")
     small = Fraction(0) if delta in (0, "0") else read_probabilities(delta, name="delta").values[0]
     p = read_prior(prior)
-    rates = [read_probabilities(one, name="a false-positive rate").values[0] for one in false_positive_rates]
-    befores = [read_probabilities(one, name="a chance to guess").values[0] for one in guess]
+    rates = [
+        read_probabilities(asked_rate, name="a false-positive rate").values[0]
+        for asked_rate in false_positive_rates
+    ]
+    befores = [read_probabilities(chance, name="a chance to guess").values[0] for chance in guess]
     said = f"the promise of epsilon {exact_text(height)} and delta {exact_text(small)}"
     claim = Claim(Scope.whole(said, unit="person", neighbours=neighbours), AnswerKind.BOUND)
-    found = []
+    detections = []
     for rate in rates:
         true = true_positive_rate(float(height), float(small), float(rate))
         share = predictive_value(float(p), true, float(rate))
-        found.append(Detection(float(rate), true, ((float(p), share),), None, claim))
+        detections.append(Detection(float(rate), true, ((float(p), share),), None, claim))
     raised = float(height) + (math.log(2) if small else 0.0)
     value = None
     if neighbours == "unbounded":
@@ -153,7 +156,7 @@ def promised_risk(
         _mean(float(height), float(small), float(p)),
         _posterior(raised, float(p)),
         min(1.0, 2 * float(small)),
-        tuple(found),
+        tuple(detections),
         tuple((float(b), true_positive_rate(float(height), float(small), float(b))) for b in befores),
     )
 

@@ -64,17 +64,17 @@ def example_person(
 ) -> ExamplePerson:
     """Return what the numbers drawn tell about one person: Tables 6, 7 and 8.
 
-    >>> found = example_person("1/2", 0.5, record=1, areas=("39-14", "Granville"), siblings=27,
+    >>> person = example_person("1/2", 0.5, record=1, areas=("39-14", "Granville"), siblings=27,
     ...     levels=("District", "County"), variances=(Fraction("5.04"), Fraction("2.03")),
     ...     counts=(1, 1, 0), noisy=(2, 1, -1))
-    >>> round(found.alone, 3), round(found.posterior, 4), [(k, round(p, 3)) for k, p in found.group[:3]]
+    >>> round(person.alone, 3), round(person.posterior, 4), [(k, round(p, 3)) for k, p in person.group[:3]]
     (0.574, 0.5033, [(0, 0.129), (1, 0.386), (2, 0.298)])
     """
     block, group = variances
     known, (here, over, beside) = counts[0] - 1, noisy
     small = Area(noisy=here, variance=block, siblings=siblings, siblings_noisy=beside if siblings else None)
-    found = hierarchy_posterior([small, Area(noisy=over, variance=group)], prior=chance, known=known)
-    law = found.areas[1]
+    told = hierarchy_posterior([small, Area(noisy=over, variance=group)], prior=chance, known=known)
+    law = told.areas[1]
     pairs = tuple(
         (int(count), float(share))
         for count, share in zip(law.values, law.probabilities, strict=True)
@@ -82,7 +82,7 @@ def example_person(
     )
     alone = float(one_posterior(here, variance=block, prior=chance, known=known))
     return ExamplePerson(
-        label, record, areas, levels, siblings, counts, noisy, alone, found.probability, pairs, above, cells
+        label, record, areas, levels, siblings, counts, noisy, alone, told.probability, pairs, above, cells
     )
 
 
@@ -112,8 +112,8 @@ def decision_map(
 ) -> DecisionMap | None:
     """Return all decisions of Figure 4 for one's own noise; None if there are too many.
 
-    >>> found = decision_map("1/2", Fraction(1, 2), (Fraction("5.04"), Fraction("2.03")), 27)
-    >>> found.alone, int(found.group[0]), int(found.group[-1]), round(found.inside, 3)
+    >>> decisions = decision_map("1/2", Fraction(1, 2), (Fraction("5.04"), Fraction("2.03")), 27)
+    >>> decisions.alone, int(decisions.group[0]), int(decisions.group[-1]), round(decisions.inside, 3)
     (1, -3, 5, 0.995)
     """
     two = TwoLevels(variance=variances, siblings=siblings, prior=chance)

@@ -255,7 +255,7 @@ class RecordsRisk(Summarised):
         """
         scope = self.scope
         if kind == "estimates":
-            scope = replace(scope, parts=tuple(one for one in scope.parts if one.noun != "query"))
+            scope = replace(scope, parts=tuple(part for part in scope.parts if part.noun != "query"))
         if kind in ("level", "estimates") and len(self.levels) > 1:
             scope = scope.without(OTHER_LEVELS)
         return scope
@@ -263,9 +263,9 @@ class RecordsRisk(Summarised):
     def row(self, adversary: str, *, prior: str | None = None, who: str = "everyone") -> PeopleRisk:
         """Return one row by its adversary, prior and people."""
         wanted = self.priors[0] if prior is None else prior
-        for one in self.rows:
-            if (one.adversary, one.prior, one.who) == (adversary, wanted, who):
-                return one
+        for row in self.rows:
+            if (row.adversary, row.prior, row.who) == (adversary, wanted, who):
+                return row
         raise InputError(f"there is no adversary {adversary!r} with prior {wanted!r}")
 
 
@@ -366,21 +366,21 @@ class TwoLevelLaws:
 
             with np.errstate(invalid="ignore"):
                 added = log_sums(c - 1) - log_sums(c)
-            found = np.nan_to_num(added, nan=0.0, posinf=0.0, neginf=0.0), int(y[0])
-            self._tables = {siblings: found}
+            table = np.nan_to_num(added, nan=0.0, posinf=0.0, neginf=0.0), int(y[0])
+            self._tables = {siblings: table}
         return self._tables[siblings]
 
     def evidence(self, block: Floats, group: Floats, others: Floats, siblings: Integers) -> Floats:
         """Return the evidence of noisy counts, those of block and group less the count known in the block."""
         variances = [float(variance) for variance in self.variances]
-        found = (block - 0.5) / variances[0]
+        evidence = (block - 0.5) / variances[0]
         for many in np.unique(siblings):
             mine = siblings == many
             if many == 0:
-                found[mine] += (group[mine] - 0.5) / variances[1]
+                evidence[mine] += (group[mine] - 0.5) / variances[1]
                 continue
-            found[mine] += self._above(int(many), group[mine], others[mine])
-        return found
+            evidence[mine] += self._above(int(many), group[mine], others[mine])
+        return evidence
 
     def _above(self, siblings: int, group: Floats, others: Floats) -> Floats:
         """What group and siblings add; far above zero it depends on their difference alone."""
@@ -393,15 +393,15 @@ class TwoLevelLaws:
         order = np.argsort(
             distinct.max(axis=1), kind="stable"
         )  # alike ones together: sums end at the largest
-        found, start = np.empty(len(distinct)), 0
+        evidence, start = np.empty(len(distinct)), 0
         two = self._levels(siblings)
         while start < len(distinct):
             width = max(int(distinct[order[start]].max()), 0) + 200
             stop = min(start + max(1, (1 << 21) // width), len(distinct))
             some = order[start:stop]
-            found[some] = two.evidence_from_above(distinct[some, 0], distinct[some, 1])
+            evidence[some] = two.evidence_from_above(distinct[some, 0], distinct[some, 1])
             start = stop
-        return np.asarray(found[of.ravel()])
+        return np.asarray(evidence[of.ravel()])
 
 
 def level_sight(
@@ -436,14 +436,14 @@ def group_risk(sight: AdversaryView, prior: Prior) -> GroupRisk:
         p, of = np.unique(prior.present[mine], return_inverse=True)
         first = np.empty(p.size, dtype=np.int64)
         first[of[::-1]] = mine[::-1]
-        one = Prior(prior.present[first], prior.absent[first])
-        posterior[mine] = law.expected_posterior(one)[of]
-        marks = [evidence_for_ratio(one, mark) for mark in RATIOS]
-        marks += [evidence_for_posterior(one, mark) for mark in POSTERIORS]
+        priors = Prior(prior.present[first], prior.absent[first])
+        posterior[mine] = law.expected_posterior(priors)[of]
+        marks = [evidence_for_ratio(priors, mark) for mark in RATIOS]
+        marks += [evidence_for_posterior(priors, mark) for mark in POSTERIORS]
         above[:, mine] = law.chance_beyond(np.array(marks))[:, of]
         if errors is not None and isinstance(law, SimulatedLaw):
             often = above[[RATIOS.index(2.0), len(RATIOS) + POSTERIORS.index(0.5)]][:, mine]
-            errors[0, mine] = law.standard_error(one)[of]
+            errors[0, mine] = law.standard_error(priors)[of]
             errors[1:, mine] = np.sqrt(np.maximum(often * (1.0 - often), 0.0) / law.values.size)
     none = np.full(many, np.nan)
     seen = none if sight.drawn is None else np.where(sight.law >= 0, prior.posterior(sight.drawn), np.nan)
@@ -513,7 +513,7 @@ def people_rows(
         errors = None
         if mine.errors is not None:  # groups of one law share its draws, different laws have their own
             each = [np.bincount(sight.law[some], weights * row) for row in mine.errors]
-            size, *numbers = (float(np.sqrt((one**2).sum())) for one in each)
+            size, *numbers = (float(np.sqrt((error**2).sum())) for error in each)
             errors = (size / total, numbers[0], numbers[1])
         rows.append(
             PeopleRisk(
@@ -609,11 +609,11 @@ def off_rows(
         return ()
     single = noise.single()
     reach = math.ceil(single.reach(math.log(1e4)))
-    one = Prior(prior.present[:1], prior.absent[:1])
+    single_prior = Prior(prior.present[:1], prior.absent[:1])
     rows = []
     for value in range(1 - reach, 2 + reach):
         evidence = evidence_of(single, np.array([float(value)]))
         many = None if off is None else int(people[off == value].sum())
-        found = float(one.posterior(evidence)[0]), float(one.ratio(evidence)[0])
-        rows.append(OffRisk(label, value, float(single.pmf(value - 1)), *found, many))
+        beliefs = float(single_prior.posterior(evidence)[0]), float(single_prior.ratio(evidence)[0])
+        rows.append(OffRisk(label, value, float(single.pmf(value - 1)), *beliefs, many))
     return tuple(rows)

@@ -174,18 +174,18 @@ class Averages:
         if rows is None or not (inside := rows.suggests(values)).any():
             return
         law = suggested_law(rows, nonnegative=nonnegative)
-        found = law.averages(prior, nonnegative=nonnegative)
+        averages = law.averages(prior, nonnegative=nonnegative)
         inside &= values >= law.noisy[0]
-        for mine, theirs in zip((self.ratio, self.doubled, self.targets), found, strict=True):
+        for mine, theirs in zip((self.ratio, self.doubled, self.targets), averages, strict=True):
             mine[inside] = np.interp(values[inside], law.noisy, theirs)
         if nonnegative and rows.suggests(np.zeros(1)).all():
-            self.zero = (float(found[0][0]), float(found[1][0]), float(found[2][0]))
+            self.zero = (float(averages[0][0]), float(averages[1][0]), float(averages[2][0]))
 
     def at(self, noisy: Floats) -> RowRisk:
         """Return the risk of rows with these noisy values."""
-        place = (np.clip(noisy, self.first, self.first + self.ratio.size - 1) - self.first).astype(np.int64)
-        ratio, doubled = self.ratio[place], self.doubled[place]
-        targets = np.where(place == self.ratio.size - 1, np.maximum(noisy, 1.0), self.targets[place])
+        index = (np.clip(noisy, self.first, self.first + self.ratio.size - 1) - self.first).astype(np.int64)
+        ratio, doubled = self.ratio[index], self.doubled[index]
+        targets = np.where(index == self.ratio.size - 1, np.maximum(noisy, 1.0), self.targets[index])
         far = noisy < self.first
         if far.any():  # no honest table has such a row, but an answer that is off would be worse than slow
             values, back = np.unique(noisy[far], return_inverse=True)

@@ -130,23 +130,25 @@ class ScoreLaw:
             return self
         # intervals as wide as the cube root of the density asks for, which makes the error least
         mass = self.chance + self.weight / max(float(self.weight.sum()), 1e-300)
-        place = np.cumsum(np.cbrt(mass))
-        steps = np.floor(place * (most / place[-1]))
+        position = np.cumsum(np.cbrt(mass))
+        steps = np.floor(position * (most / position[-1]))
         ends = np.flatnonzero(np.diff(steps, prepend=-1.0))
         knots = self.logs[np.append(ends, self.logs.size - 1)]
-        found = _Knots(knots, side)
-        found.add(self.logs, self.chance, self.weight)
-        return replace(found.law(), lost=self.lost)
+        grid = _Knots(knots, side)
+        grid.add(self.logs, self.chance, self.weight)
+        return replace(grid.law(), lost=self.lost)
 
     def trimmed(self, side: Side) -> ScoreLaw:
         """Return the law with both ends that hardly occur made one value each, or left out above."""
         parts = [self.chance, self.weight / max(float(self.weight.sum()), 1e-300)]
-        low = min(int(np.searchsorted(np.cumsum(one), _RARE)) for one in parts)
-        high = max(one.size - 1 - int(np.searchsorted(np.cumsum(one[::-1]), _RARE)) for one in parts)
+        low = min(int(np.searchsorted(np.cumsum(masses), _RARE)) for masses in parts)
+        high = max(masses.size - 1 - int(np.searchsorted(np.cumsum(masses[::-1]), _RARE)) for masses in parts)
         low, high = min(low, self.logs.size - 1), max(high, 0)
         if (low <= 1 and high >= self.logs.size - 2) or low >= high:
             return self
-        logs, chance, weight = (one[low : high + 1].copy() for one in (self.logs, self.chance, self.weight))
+        logs, chance, weight = (
+            column[low : high + 1].copy() for column in (self.logs, self.chance, self.weight)
+        )
         chance[0] += self.chance[:low].sum()
         chance[-1] += self.chance[high + 1 :].sum()
         lost = self.lost
@@ -189,9 +191,9 @@ class _Knots:
         heavier = np.expm1(-inside) / np.expm1(-wide)
         right = heavier * np.exp(inside - wide)
         beside = np.minimum(left + 1, many - 1)
-        for place, share, part in ((left, 1.0 - right, 1.0 - heavier), (beside, right, heavier)):
-            self.chance += _summed(place, chance * share, many)
-            self.weight += _summed(place, weight * part, many)
+        for knot, share, part in ((left, 1.0 - right, 1.0 - heavier), (beside, right, heavier)):
+            self.chance += _summed(knot, chance * share, many)
+            self.weight += _summed(knot, weight * part, many)
 
     def law(self) -> ScoreLaw:
         """Return what was collected."""
@@ -204,9 +206,9 @@ class _Knots:
         return ScoreLaw(logs, chance, weight)
 
 
-def _summed(place: Labels, values: Floats, many: int) -> Floats:
-    """The sum of the values at each place."""
-    return np.asarray(np.bincount(place, values, many), dtype=np.float64)
+def _summed(positions: Labels, values: Floats, many: int) -> Floats:
+    """The sum of the values at each position."""
+    return np.asarray(np.bincount(positions, values, many), dtype=np.float64)
 
 
 def _collected(
@@ -219,16 +221,16 @@ def _collected(
     """The law of what is made of all pairs of values: a list if it is short, else on a grid."""
     lost = first.lost + second.lost
     if first.logs.size * second.logs.size <= 8 * MOST_SCORES:
-        logs, chance, weight = (one.ravel() for one in pairs(slice(None)))
-        values, place = np.unique(np.round(logs, 12), return_inverse=True)
-        chance, weight = (_summed(place, one, values.size) for one in (chance, weight))
+        logs, chance, weight = (column.ravel() for column in pairs(slice(None)))
+        values, positions = np.unique(np.round(logs, 12), return_inverse=True)
+        chance, weight = (_summed(positions, column, values.size) for column in (chance, weight))
         return ScoreLaw(values, chance, weight, lost)
     grid = _Knots(np.linspace(ends[0], ends[1], _GRID), side, even=True)
     rows = max(1, _BLOCK // second.logs.size)
     for start in range(0, first.logs.size, rows):
-        grid.add(*(one.ravel() for one in pairs(slice(start, start + rows))))
-    found = grid.law().trimmed(side).shortened(side)
-    return replace(found, lost=found.lost + lost)
+        grid.add(*(column.ravel() for column in pairs(slice(start, start + rows))))
+    shorter = grid.law().trimmed(side).shortened(side)
+    return replace(shorter, lost=shorter.lost + lost)
 
 
 def largest_score(laws: Sequence[ScoreLaw], sizes: Sequence[int]) -> ScoreLaw:
@@ -274,21 +276,21 @@ def repeated(law: ScoreLaw, size: int, side: Side) -> ScoreLaw:
     """Return the law of the sum of `size` independent scores of one law.
 
     >>> coin = ScoreLaw(np.log([1.0, 2.0]), np.array([0.5, 0.5]), np.array([0.5, 1.0]))
-    >>> [round(float(one), 6) for one in repeated(coin, 3, "below").chance]
+    >>> [round(float(chance), 6) for chance in repeated(coin, 3, "below").chance]
     [0.125, 0.375, 0.375, 0.125]
     """
     if size * law.logs.size < 2 * MOST_SCORES:  # one by one costs less, as the law of a cell is short
-        found = law
+        summed = law
         for _ in range(size - 1):
-            found = found.plus(law, side)
-        return found
+            summed = summed.plus(law, side)
+        return summed
     power, sums = law, []
     while True:
         if size & 1:
             sums.append(power)
         size >>= 1
         if not size:
-            return reduce(lambda one, more: more.plus(one, side), sums)
+            return reduce(lambda total, more: more.plus(total, side), sums)
         power = power.plus(power, side)
 
 
@@ -318,18 +320,18 @@ def chance_right(
     >>> round(right, 4), error < 1e-6
     (0.59, True)
     """
-    labels = [one.labels for one in coarse] + ([] if asked is None else [asked])
+    labels = [count.labels for count in coarse] + ([] if asked is None else [asked])
     ordered = nested(labels)
     ends = []
     for side in ("below", "above"):
         scores = _Scores(law, priors, side, exact=not labels)
-        for place in ordered:
-            if place == len(coarse):
-                scores.gather(labels[place], add=True)
+        for number in ordered:
+            if number == len(coarse):
+                scores.gather(labels[number], add=True)
                 continue
             # up to the groups that are asked for, their cells add up; beyond, the largest counts
-            add = asked is not None and ordered.index(place) < ordered.index(len(coarse))
-            scores.gather(labels[place], add=add, law=coarse[place].law)
+            add = asked is not None and ordered.index(number) < ordered.index(len(coarse))
+            scores.gather(labels[number], add=add, law=coarse[number].law)
         ends.append(scores.mean_of_largest())
         if not scores.is_shortened:
             ends *= 2
@@ -344,7 +346,7 @@ def nested(labels: Sequence[Labels]) -> list[int]:
     >>> nested([np.array([0, 0, 0]), np.array([0, 0, 1])])
     [1, 0]
     """
-    order = sorted(range(len(labels)), key=lambda place: -len(np.unique(labels[place])))
+    order = sorted(range(len(labels)), key=lambda number: -len(np.unique(labels[number])))
     for finer, coarser in pairwise(order):
         many = int(labels[coarser].max()) + 1
         if len(np.unique(labels[finer] * many + labels[coarser])) != len(np.unique(labels[finer])):
@@ -398,19 +400,19 @@ class _Scores:
             )
         members = [(self.laws[kind], int(many)) for kind, many in part.T.tolist()]
         if add:
-            sums = [repeated(one, many, self.side) for one, many in members]
-            found = sums[0]
-            for one in sums[1:]:
-                found = found.plus(one, self.side)
+            sums = [repeated(score, many, self.side) for score, many in members]
+            combined = sums[0]
+            for further in sums[1:]:
+                combined = combined.plus(further, self.side)
         else:
-            found = largest_score([one for one, _ in members], [many for _, many in members])
+            combined = largest_score([score for score, _ in members], [many for _, many in members])
         if law is not None:
-            found = found.with_evidence(law, self.side)
+            combined = combined.with_evidence(law, self.side)
         self.is_shortened = True
-        return found.shortened(self.side)
+        return combined.shortened(self.side)
 
     def mean_of_largest(self) -> float:
         """Return the mean of the largest score."""
         kinds, sizes = np.unique(self.kinds, return_counts=True)
-        found = largest_score([self.laws[kind] for kind in kinds], sizes.tolist())
-        return float(found.weight.sum()) + (found.lost if self.side == "above" else 0.0)
+        largest = largest_score([self.laws[kind] for kind in kinds], sizes.tolist())
+        return float(largest.weight.sum()) + (largest.lost if self.side == "above" else 0.0)

@@ -189,8 +189,8 @@ class SumNoise:
         if self.table is None:
             return np.asarray(logs)
         middle = len(self.table) // 2
-        place = np.clip(values.astype(np.int64) + middle, 0, len(self.table) - 1)
-        return np.where(np.abs(values) <= middle, self.table[place], logs)
+        index = np.clip(values.astype(np.int64) + middle, 0, len(self.table) - 1)
+        return np.where(np.abs(values) <= middle, self.table[index], logs)
 
     @property
     def _peak(self) -> float:

@@ -171,11 +171,11 @@ def table_risk(
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     file = Path(folder, "table.csv")
     ...     _ = file.write_text("level,value,variance\\nBlock,8,5\\nBlock,1,5\\nState,70,5\\n")
-    ...     found = table_risk(file, prior="1/10", known=0)
-    >>> print(found)
+    ...     risk = table_risk(file, prior="1/10", known=0)
+    >>> print(risk)
     3 rows, odds doubled in 66.7 %, ratio at most 10.00; someone who knows everyone else in the row, 0 with \
 the characteristics, and gives the target a chance of 0.1
-    >>> [(level.level, level.share_doubled, round(level.maximum, 3)) for level in found.levels]
+    >>> [(level.level, level.share_doubled, round(level.maximum, 3)) for level in risk.levels]
     [('Block', 0.5, 3.324), ('State', 1.0, 10.0)]
     """
     if known is not None and known_column is not None:
@@ -183,8 +183,8 @@ the characteristics, and gives the target a chance of 0.1
     if law not in ("table", "flat"):
         raise InputError(f"law is {law!r}; it must be 'table' or 'flat'")
     if (prior is None) == (prior_column is None):
-        found = "neither is given" if prior is None else "both are given"
-        raise InputError(f"{found}: state one prior for all rows, or the column of the priors")
+        stated = "neither is given" if prior is None else "both are given"
+        raise InputError(f"{stated}: state one prior for all rows, or the column of the priors")
     chance = None if prior is None else read_prior(prior)
     if chance is not None and chance.present.ndim:
         raise InputError("a table has one adversary with one prior, or a column of priors")
@@ -253,10 +253,10 @@ def _averaged(
         summary.add(key[0], averages[key].at(values), often)
 
     def risk(part: Batch) -> RowRisk:
-        found = np.empty((4, part.noisy.size))
+        risks = np.empty((4, part.noisy.size))
         for key, rows in part.by_noise():
-            found[:, rows] = averages[key].at(part.noisy[rows])
-        return RowRisk(*found)
+            risks[:, rows] = averages[key].at(part.noisy[rows])
+        return RowRisk(*risks)
 
     return risk, flat
 
@@ -311,16 +311,16 @@ class _Summary:
     def _level(self, name: str, tally: Tally, sums: Floats) -> LevelRisk:
         rows, above, posterior, people, named = (float(x) for x in sums)
         marks, share = tuple(tally.quantiles(QUANTILES)), named / people if people else None
-        found = above / rows, tally.maximum, marks, posterior / rows, tally.is_rounded, share
+        columns = above / rows, tally.maximum, marks, posterior / rows, tally.is_rounded, share
         if self.people is None:
-            return LevelRisk(name, int(rows), *found)
-        return LevelRisk(name, int(rows), *found, int(people), self._drawn(name, people))
+            return LevelRisk(name, int(rows), *columns)
+        return LevelRisk(name, int(rows), *columns, int(people), self._drawn(name, people))
 
     def _drawn(self, name: str, people: float) -> Drawn:
         """What the rows of a level tell about the people that they count."""
         assert self.people is not None
         posterior, ratio, *above = self.means[name].tolist()
-        marks, tally = [round(one) for one in above], self.people[name]
+        marks, tally = [round(often) for often in above], self.people[name]
         return Drawn(
             posterior / people,
             ratio / people,
@@ -421,9 +421,9 @@ class Tally:
         return [float(value) for value in self.values[np.minimum(places, self.values.size - 1)]]
 
     def _merge(self, values: Floats, counts: NDArray[np.int64]) -> None:
-        self.values, place = np.unique(np.concatenate([self.values, values]), return_inverse=True)
+        self.values, inverse = np.unique(np.concatenate([self.values, values]), return_inverse=True)
         both = np.concatenate([self.counts, counts])
-        self.counts = np.bincount(place, weights=both, minlength=self.values.size).astype(np.int64)
+        self.counts = np.bincount(inverse, weights=both, minlength=self.values.size).astype(np.int64)
 
 
 def _rounded(values: Floats) -> Floats:
@@ -455,7 +455,7 @@ class Batch:
         codes = self.level.indices.fill_null(len(names)).to_numpy(zero_copy_only=False)
         used = np.flatnonzero(np.bincount(codes, minlength=len(names) + 1))
         places = [(np.flatnonzero(codes == code), code) for code in used]
-        for here, code in sorted(places, key=lambda place: int(place[0][0])):
+        for here, code in sorted(places, key=lambda pair: int(pair[0][0])):
             name = str(names[code]) if code < len(names) and names[code] else "(none)"
             yield name, slice(None) if here.size == codes.size else here
 
@@ -468,7 +468,7 @@ class Batch:
                 yield (name, variance), here[some]
 
 
-def choose(found: Sequence[str], where: str, asked: Sequence[str | None] = (None,) * 5) -> list[str | None]:
+def choose(columns: Sequence[str], where: str, asked: Sequence[str | None] = (None,) * 5) -> list[str | None]:
     """Return the columns of noisy counts, variances, levels, known counts and priors: as asked, or as usual.
 
     >>> choose(["level", "value", "variance"], "t.csv")
@@ -478,14 +478,14 @@ def choose(found: Sequence[str], where: str, asked: Sequence[str | None] = (None
     discreet.errors.InputError: t.csv has no column of noisy counts (value, COUNT, noisy or count); it has \
 unit, estimate
     """
-    listed = ", ".join(found[:20]) + (", ..." if len(found) > 20 else "") if found else "none"
+    listed = ", ".join(columns[:20]) + (", ..." if len(columns) > 20 else "") if columns else "none"
     chosen: list[str | None] = []
 
     def meant(names: Sequence[str]) -> str | None:
         """The column that has the first of some names, or else the only one that has one but for capitals."""
-        names = next(([name] for name in names if name in found), names)
+        names = next(([name] for name in names if name in columns), names)
         doubtful = Problems()
-        here = find_columns(found, needed=(), optional=names, table=where, problems=doubtful)
+        here = find_columns(columns, needed=(), optional=names, table=where, problems=doubtful)
         doubtful.stop()
         same = set(here.values())
         return same.pop() if len(same) == 1 else None
@@ -585,9 +585,9 @@ class ReleasedTable:
             return None
         if self.numbers[1].strip().lower() == "variance" and float(variance.min()) < 2.0:
             # that of the noise itself; elsewhere it is the parameter sigma^2, which is more if it is small
-            values, place = np.unique(variance, return_inverse=True)
+            values, inverse = np.unique(variance, return_inverse=True)
             laws = map(DiscreteGaussian.of_true_variance, values.tolist())
-            variance = np.array([float(law.variance) for law in laws])[place]
+            variance = np.array([float(law.variance) for law in laws])[inverse]
         level = None
         if self.level:
             level = batch.column(self.level)

@@ -89,30 +89,30 @@ class _Part:
         """Return the law of the sum, up to the totals."""
         if other.is_nobody or self.is_nobody:
             return self if other.is_nobody else other
-        big, small = sorted((self.chances, other.chances), key=lambda one: -one.size)
+        big, small = sorted((self.chances, other.chances), key=lambda chances: -chances.size)
         shape = tuple(a + b - 1 for a, b in zip(big.shape, small.shape, strict=True))
         *rows, wide = big.shape
         padded = np.zeros((*rows, shape[-1]))
         padded[..., :wide] = big
-        found = np.zeros(shape)
+        sums = np.zeros(shape)
         for lead in np.ndindex(small.shape[:-1]):  # each row of the smaller, along all rows of the larger
             line = np.convolve(padded.ravel(), small[lead])[: padded.size].reshape(padded.shape)
-            found[tuple(slice(at, at + size) for at, size in zip(lead, rows, strict=True))] += line
+            sums[tuple(slice(at, at + size) for at, size in zip(lead, rows, strict=True))] += line
         least = tuple(a + b for a, b in zip(self.least, other.least, strict=True))
         room = tuple(slice(0, max(top - low + 1, 0)) for top, low in zip(most, least, strict=True))
-        return _trimmed(least, found[room], self.log_scale + other.log_scale)
+        return _trimmed(least, sums[room], self.log_scale + other.log_scale)
 
     def power(self, times: int, most: Sequence[int]) -> _Part:
         """Return the law of the sum of several of these."""
-        found = _Part((0,) * len(most), np.ones((1,) * len(most)))
+        product = _Part((0,) * len(most), np.ones((1,) * len(most)))
         square = self
         while times:
             if times & 1:
-                found = found.times(square, most)
+                product = product.times(square, most)
             times >>= 1
             if times:
                 square = square.times(square, most)
-        return found
+        return product
 
     def log_at(self, other: _Part, totals: Sequence[int]) -> float:
         """Return the log of the chance that this and an independent part have these totals."""
@@ -126,8 +126,8 @@ class _Part:
             mine.append(slice(first - low, last - low + 1))
             theirs.append(slice(total - last - beside, total - first - beside + 1))
         turned = np.flip(other.chances[tuple(theirs)])
-        found = float((self.chances[tuple(mine)] * turned).sum())
-        return math.log(found) + self.log_scale + other.log_scale if found > 0 else -math.inf
+        chance = float((self.chances[tuple(mine)] * turned).sum())
+        return math.log(chance) + self.log_scale + other.log_scale if chance > 0 else -math.inf
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -147,22 +147,22 @@ class TotalsAttack:
     def read(cls, totals: object, variances: Floats, shares: Numbers, cells: int) -> TotalsAttack:
         """Return what is stated of the others, checked: totals for each count, shares for each cell."""
         listed = list(totals) if isinstance(totals, (list, tuple)) else [totals]
-        counted = [whole_or_none(one, "a total of others") for one in listed]
-        found = [one for one in counted if one is not None]
-        if len(found) != variances.size:
+        counted = [whole_or_none(total, "a total of others") for total in listed]
+        stated = [total for total in counted if total is not None]
+        if len(stated) != variances.size:
             raise InputError(
-                f"totals of others are stated for {len(found)} counts; there are {variances.size}, and each "
+                f"totals of others are stated for {len(stated)} counts; there are {variances.size}, and each "
                 "needs the number of others in its area"
             )
-        if len(found) > MOST_LEVELS:
+        if len(stated) > MOST_LEVELS:
             raise InputError(
-                f"totals of others are stated for {len(found)} levels; at most {MOST_LEVELS} are summed"
+                f"totals of others are stated for {len(stated)} levels; at most {MOST_LEVELS} are summed"
             )
-        for before, later in pairwise([0, *found]):
+        for before, later in pairwise([0, *stated]):
             if later < before:
                 what = "zero or more" if before == 0 else f"at least the {before} of the area inside it"
                 raise InputError(f"a total of others is {later}; it must be {what}")
-        read = [[float(one) for one in values(row, name="share").values] for row in _rows(shares)]
+        read = [[float(share) for share in values(row, name="share").values] for row in _rows(shares)]
         if len({len(row) for row in read} | {cells}) > 1:
             raise InputError(
                 f"shares have {', '.join(str(len(row)) for row in read)} numbers; there are {cells} cells"
@@ -175,7 +175,7 @@ class TotalsAttack:
         if not np.isfinite(parts).all() or (parts < 0).any() or not (parts.sum(axis=1) > 0).all():
             raise InputError("shares must be weights of the cells for the others: zero or more, not all zero")
         parts = np.broadcast_to(parts / parts.sum(axis=1, keepdims=True), (variances.size, cells))
-        return cls(tuple(found), tuple(map(float, variances)), np.asarray(parts))
+        return cls(tuple(stated), tuple(map(float, variances)), np.asarray(parts))
 
     def evidence(self, off: Floats, priors: Floats) -> Floats:
         """Return the log of how much likelier noisy counts, less those known, make each cell than before."""
@@ -208,8 +208,8 @@ class TotalsAttack:
             raise InputError(f"seed is {seed}; it must be zero or more")
         random = np.random.default_rng(seed)
         rings = [later - before for before, later in pairwise([0, *self.totals])]
-        noises = [_drawing(one) for one in self.variances]
-        found = np.empty(draws)
+        noises = [_drawing(variance) for variance in self.variances]
+        largest = np.empty(draws)
         for draw in range(draws):
             counts, off = np.zeros(priors.size), np.empty((len(rings), priors.size))
             counts[random.choice(priors.size, p=priors)] = 1.0
@@ -217,13 +217,13 @@ class TotalsAttack:
                 counts = counts + random.multinomial(ring, self.shares[level])
                 off[level] = counts + np.searchsorted(law, random.random(priors.size)) + least
             posterior = priors * np.exp(self.evidence(off, priors))
-            found[draw] = (posterior if labels is None else np.bincount(labels, posterior)).max()
+            largest[draw] = (posterior if labels is None else np.bincount(labels, posterior)).max()
         nats, room = (
             math.log(4.0 / 0.01),
             1.0 - float((priors if labels is None else np.bincount(labels, priors)).max()),
         )
-        error = math.sqrt(2.0 * found.var(ddof=1) * nats / draws) + 7.0 * room * nats / (3.0 * (draws - 1))
-        return float(found.mean()), error
+        error = math.sqrt(2.0 * largest.var(ddof=1) * nats / draws) + 7.0 * room * nats / (3.0 * (draws - 1))
+        return float(largest.mean()), error
 
 
 def _rows(shares: Numbers) -> list[Sequence[Number]]:
@@ -264,7 +264,7 @@ def evidence_given_totals(
     )
     off, shares = columns[: len(variances)], columns[len(variances) :]
     top = [rings[0] + 1, *rings[1:]]  # with the target, there is one more in the lowest ring
-    box = math.prod(one + 1 for one in top)
+    box = math.prod(most + 1 for most in top)
     if sizes.size > MOST_DIFFERENT:
         raise InputError(
             f"{sizes.size} cells differ in noisy counts or shares; with totals, at most {MOST_DIFFERENT} "
@@ -282,30 +282,30 @@ def evidence_given_totals(
     del tables
     _check_cost(laws, sizes, top)
     rest = [law.power(int(size) - 1, top) for law, size in zip(laws, sizes, strict=True)]
-    whole = [one.times(law, top) for one, law in zip(rest, laws, strict=True)]
+    whole = [others.times(law, top) for others, law in zip(rest, laws, strict=True)]
     nobody = _Part((0,) * len(top), np.ones((1,) * len(top)))
-    after = list(accumulate(reversed(whole), lambda one, more: one.times(more, top), initial=nobody))[::-1]
-    found, before = np.empty(sizes.size), nobody
+    after = list(accumulate(reversed(whole), lambda part, more: part.times(more, top), initial=nobody))[::-1]
+    log_likelihoods, before = np.empty(sizes.size), nobody
     # no term is larger than the product of the largest values, so what is left out is below exp(-100) of it
     largest = sum(float(size) * law.log_scale for law, size in zip(laws, sizes, strict=True))
     gain = ((off - 0.5) / np.array(variances)[:, None]).sum(axis=0)
-    for place, law in enumerate(whole):
-        (table,) = _tables(off[:, [place]] - 1.0, variances, shares[:, [place]], rings)
+    for kind, law in enumerate(whole):
+        (table,) = _tables(off[:, [kind]] - 1.0, variances, shares[:, [kind]], rings)
         own = _trimmed((0,) * len(top), table + _leaning(tilt, rings), logs=True)
-        with_target = own.times(before.times(rest[place], top), top)
-        found[place] = with_target.log_at(after[place + 1], rings)
-        if found[place] < largest + own.log_scale - laws[place].log_scale - _NATS + _SURE:
-            found = _in_logarithms(off, variances, shares, rings, sizes)
+        with_target = own.times(before.times(rest[kind], top), top)
+        log_likelihoods[kind] = with_target.log_at(after[kind + 1], rings)
+        if log_likelihoods[kind] < largest + own.log_scale - laws[kind].log_scale - _NATS + _SURE:
+            log_likelihoods = _in_logarithms(off, variances, shares, rings, sizes)
             break
         before = before.times(law, top)
-    return np.asarray((found + gain)[cell.reshape(-1)])
+    return np.asarray((log_likelihoods + gain)[cell.reshape(-1)])
 
 
 def _in_logarithms(
     off: Floats, variances: Sequence[float], shares: Floats, rings: Sequence[int], sizes: NDArray[np.int64]
 ) -> Floats:
     """The log likelihood of each cell by sums over all tables of which no term is left out."""
-    box = math.prod(one + 1 for one in rings)
+    box = math.prod(people + 1 for people in rings)
     products = float(box) ** 2 * (4.0 * sizes.size + float(np.log2(sizes).sum()))
     if products > MOST_LOGARITHMS:
         raise InputError(
@@ -313,7 +313,7 @@ def _in_logarithms(
             f"{products:.1e} products of {sizes.size} different cells; at most {MOST_LOGARITHMS:.0e} are "
             f"summed. See whether the totals are those of these counts. {_INSTEAD}"
         )
-    nobody = np.full(tuple(one + 1 for one in rings), -np.inf)
+    nobody = np.full(tuple(people + 1 for people in rings), -np.inf)
     nobody[(0,) * len(rings)] = 0.0
     without = _tables(off, variances, shares, rings)
     rest = []
@@ -324,15 +324,15 @@ def _in_logarithms(
             times >>= 1
             square = _log_times(square, square) if times else square
         rest.append(power)
-    whole = [_log_times(one, law) for one, law in zip(rest, without, strict=True)]
+    whole = [_log_times(others, law) for others, law in zip(rest, without, strict=True)]
     after = list(accumulate(reversed(whole), _log_times, initial=nobody))[::-1]
-    found, before = np.empty(sizes.size), nobody
-    for place, law in enumerate(whole):
-        (own,) = _tables(off[:, [place]] - 1.0, variances, shares[:, [place]], rings)
-        mine = _log_times(_log_times(own, rest[place]), before)
-        found[place] = log_sum((mine + np.flip(after[place + 1])).ravel())
+    log_likelihoods, before = np.empty(sizes.size), nobody
+    for kind, law in enumerate(whole):
+        (own,) = _tables(off[:, [kind]] - 1.0, variances, shares[:, [kind]], rings)
+        mine = _log_times(_log_times(own, rest[kind]), before)
+        log_likelihoods[kind] = log_sum((mine + np.flip(after[kind + 1])).ravel())
         before = _log_times(before, law)
-    return found
+    return log_likelihoods
 
 
 def _log_times(first: Floats, second: Floats) -> Floats:
@@ -341,39 +341,39 @@ def _log_times(first: Floats, second: Floats) -> Floats:
     >>> np.exp(_log_times(np.log([1.0, 2.0]), np.log([3.0, 5.0]))).round(6).tolist()   # 3 + 11 x + ...
     [3.0, 11.0]
     """
-    found = np.full(first.shape, -np.inf)
-    for place in np.ndindex(second.shape):
-        if second[place] > -np.inf:
-            moved = tuple(slice(at, None) for at in place)
-            kept = tuple(slice(0, size - at) for at, size in zip(place, first.shape, strict=True))
-            found[moved] = np.logaddexp(found[moved], first[kept] + second[place])
-    return found
+    logs = np.full(first.shape, -np.inf)
+    for index in np.ndindex(second.shape):
+        if second[index] > -np.inf:
+            moved = tuple(slice(at, None) for at in index)
+            kept = tuple(slice(0, size - at) for at, size in zip(index, first.shape, strict=True))
+            logs[moved] = np.logaddexp(logs[moved], first[kept] + second[index])
+    return logs
 
 
 def _tables(off: Floats, variances: Sequence[float], shares: Floats, top: Sequence[int]) -> Floats:
     """log a of each cell, at each number of people of each ring; the squares of `off` are left out."""
-    found = np.zeros((off.shape[1], *(one + 1 for one in top)))
+    logs = np.zeros((off.shape[1], *(most + 1 for most in top)))
     summed = np.zeros((1,) * len(top))
     for level, many in enumerate(top):
         people = np.arange(many + 1.0)
         factorials = np.concatenate([[0.0], np.cumsum(np.log(people[1:]))])
         with np.errstate(divide="ignore", invalid="ignore"):
             prior = np.where(people > 0, np.log(shares[level])[:, None] * people, 0.0) - factorials
-        found += prior.reshape(-1, *(many + 1 if axis == level else 1 for axis in range(len(top))))
+        logs += prior.reshape(-1, *(many + 1 if axis == level else 1 for axis in range(len(top))))
         summed = summed + _along(people, level, len(top))
         wide = off[level].reshape(-1, *(1,) * len(top))
-        found += (wide * summed - summed**2 / 2.0) / variances[level]
-    return found
+        logs += (wide * summed - summed**2 / 2.0) / variances[level]
+    return logs
 
 
 def _along(values: Floats, axis: int, axes: int) -> Floats:
     """An array of as many axes, with the values along one of them."""
-    return values.reshape(tuple(values.size if one == axis else 1 for one in range(axes)))
+    return values.reshape(tuple(values.size if dimension == axis else 1 for dimension in range(axes)))
 
 
 def _leaning(tilt: Sequence[float], top: Sequence[int]) -> Floats:
     """The logarithm of the factors r^n of all rings."""
-    parts = [one * np.arange(many + 1.0) for one, many in zip(tilt, top, strict=True)]
+    parts = [slope * np.arange(many + 1.0) for slope, many in zip(tilt, top, strict=True)]
     return np.asarray(sum(_along(part, axis, len(top)) for axis, part in enumerate(parts)))
 
 
@@ -384,7 +384,9 @@ def _tilted(tables: Floats, sizes: NDArray[np.int64], top: Sequence[int]) -> lis
     with np.errstate(invalid="ignore"):
         steps = [np.diff(tables, axis=axis) for axis in axes]
     # tilted further, all are at one end
-    reach = [float(np.abs(one[np.isfinite(one)]).max(initial=0.0)) + _NATS for one in steps]
+    reach = [
+        float(np.abs(differences[np.isfinite(differences)]).max(initial=0.0)) + _NATS for differences in steps
+    ]
     del steps
     for _ in range(_SWEEPS if len(top) > 1 else 1):
         worst = 0.0
@@ -393,7 +395,9 @@ def _tilted(tables: Floats, sizes: NDArray[np.int64], top: Sequence[int]) -> lis
                 continue
             low, high, now = -reach[axis], reach[axis], tilt[axis]
             tilt[axis] = 0.0
-            logs = log_sum_over(tables + _leaning(tilt, top), tuple(one for one in axes if one != axis + 1))
+            logs = log_sum_over(
+                tables + _leaning(tilt, top), tuple(other for other in axes if other != axis + 1)
+            )
             people = np.arange(many + 1.0)
             first = True
             for _ in range(200):
@@ -451,13 +455,13 @@ def _check_cost(laws: Sequence[_Part], sizes: NDArray[np.int64], top: Sequence[i
     for axis, many in enumerate(top):
         spread = 0.0
         for law, size in zip(laws, sizes, strict=True):
-            line = law.chances.sum(axis=tuple(one for one in range(len(top)) if one != axis))
+            line = law.chances.sum(axis=tuple(other for other in range(len(top)) if other != axis))
             places, line = np.arange(line.size), line / line.sum()
             spread += float(size) * (float(line @ places**2) - float(line @ places) ** 2)
         wide *= min(many + 1.0, 2.0 * math.sqrt(2.0 * _NATS * max(spread, 0.0)) + 2.0)
     products = 4.0 * float((wide * np.minimum(wide, boxes * sizes)).sum())
     if products > MOST_PRODUCTS:
         raise InputError(
-            f"totals of {', '.join(str(one) for one in top)} people in {int(sizes.sum())} cells take about "
-            f"{products:.1e} products; at most {MOST_PRODUCTS:.0e} are summed. {_INSTEAD}"
+            f"totals of {', '.join(str(people) for people in top)} people in {int(sizes.sum())} cells take "
+            f"about {products:.1e} products; at most {MOST_PRODUCTS:.0e} are summed. {_INSTEAD}"
         )

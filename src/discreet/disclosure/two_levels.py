@@ -78,15 +78,15 @@ class TwoLevels:
         single: bool = False,
     ) -> None:
         pairs = zip(variance or (None, None), rho or (None, None), strict=False)
-        found = [float(one_variance(*pair)) for pair in pairs]
+        variances = [float(one_variance(*pair)) for pair in pairs]
         if siblings < 1:
             raise InputError(f"siblings is {siblings}; with two levels there must be at least one")
         if known < 0:
             raise InputError(f"known is {known}; the count of the others in the block is zero or more")
         set_fields(
             self,
-            variances=(found[0], found[1]),
-            siblings=SiblingNoise.of(siblings, found[0], exact=not single),
+            variances=(variances[0], variances[1]),
+            siblings=SiblingNoise.of(siblings, variances[0], exact=not single),
             prior=read_prior(prior),
             known=known,
         )
@@ -106,11 +106,11 @@ class TwoLevels:
         """Return what the chain without the condition k1 <= k2 tends to: not the posterior of the model."""
         arrays = np.broadcast_arrays(*_grids(block, group, others))
         x, z, y = (array.ravel() for array in arrays)
-        found = [
+        chances = [
             self.chain(z[i : i + _SOME], y[i : i + _SOME]).stationary(x[i : i + _SOME])
             for i in range(0, x.size, _SOME)
         ]
-        return np.concatenate(found or [np.empty(0)]).reshape(arrays[0].shape)
+        return np.concatenate(chances or [np.empty(0)]).reshape(arrays[0].shape)
 
     def _from_block(self, x: Integers) -> Floats:
         """Log-odds from the prior and the block's noisy count."""
@@ -126,7 +126,7 @@ class TwoLevels:
         top = max(int(z.max(initial=0)), int(y.max(initial=0)) + self.known + 1, self.known)
         k = np.arange(self.known, top + reach(self.variances[1], 1e-30) + 2)
         seen = log_noise(self.variances[1], z[..., None] - k)
-        beside = [self.siblings.log_pmf(y[..., None] - k + self.known + one) for one in (0, 1)]
+        beside = [self.siblings.log_pmf(y[..., None] - k + self.known + present) for present in (0, 1)]
         there = np.where(k >= self.known + 1, seen + beside[1], -math.inf)
         return seen + beside[0], there, beside[1] - beside[0]
 
@@ -208,8 +208,8 @@ class TwoLevels:
         """The thresholds, and whether both answers are equally likely one below."""
         if chance not in ("exact", "unconstrained"):
             raise InputError(f"chance is {chance!r}; it must be 'exact' or 'unconstrained'")
-        one = self._exact if chance == "exact" else self._unconstrained
-        limits, ties = zip(*(one(np.full_like(y, value), y) for value in z), strict=True)
+        thresholds = self._exact if chance == "exact" else self._unconstrained
+        limits, ties = zip(*(thresholds(np.full_like(y, value), y) for value in z), strict=True)
         return np.stack(limits), np.stack(ties)
 
     def _exact(self, z: Integers, y: Integers) -> tuple[Integers, NDArray[np.bool_]]:
@@ -271,7 +271,7 @@ class UnconstrainedChain:
 
 
 def _grids(*arrays: object) -> list[Integers]:
-    found = [np.asarray(array) for array in arrays]
-    if any(array.dtype.kind not in "iu" for array in found):
+    counts = [np.asarray(array) for array in arrays]
+    if any(array.dtype.kind not in "iu" for array in counts):
         raise InputError("noisy counts are whole numbers; another kind of number was given")
-    return [array.astype(np.int64) for array in found]
+    return [array.astype(np.int64) for array in counts]

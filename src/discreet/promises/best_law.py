@@ -83,12 +83,12 @@ class Objective:
         """Read `variance`, `margin` or `P(>x)`."""
         if text in ("variance", "margin"):
             return cls(text)
-        found = re.fullmatch(r"P\(>\s*([^\s()]+)\s*\)", text)
-        if found is None:
+        matched = re.fullmatch(r"P\(>\s*([^\s()]+)\s*\)", text)
+        if matched is None:
             raise InputError(f"the objective is {text!r}; it must be variance, margin or P(>x), x a number")
-        beyond = fraction(found[1], name="x of P(>x)")
+        beyond = fraction(matched[1], name="x of P(>x)")
         if not 0 <= beyond <= FARTHEST:
-            raise InputError(f"x of P(>x) is {found[1]}; it must lie between 0 and {FARTHEST:,}")
+            raise InputError(f"x of P(>x) is {matched[1]}; it must lie between 0 and {FARTHEST:,}")
         return cls("chance", beyond)
 
     def __str__(self) -> str:
@@ -254,8 +254,8 @@ def law_groups(release: Release) -> tuple[tuple[str, ...], ...]:
             joined = set().union(*(group[name] for name in run))
             group |= dict.fromkeys(joined, joined)
     order = [level.name for level in release.levels]
-    found = dict.fromkeys(tuple(name for name in order if name in group[one]) for one in order)
-    return tuple(found)
+    groups = dict.fromkeys(tuple(name for name in order if name in group[level]) for level in order)
+    return tuple(groups)
 
 
 # -- the search ---------------------------------------------------------------------------------------------
@@ -316,14 +316,14 @@ class LawChoice:
     @property
     def saved(self) -> tuple[float, float | None]:
         """The part of the objective saved beside the noise before, and beside the calibrated Gaussian."""
-        found, today = self.found.value(self.objective), self.today.value(self.objective)
+        chosen, today = self.found.value(self.objective), self.today.value(self.objective)
         gaussian = None if self.gaussian is None else self.gaussian.value(self.objective)
-        return 1 - found / today, None if gaussian is None else 1 - found / gaussian
+        return 1 - chosen / today, None if gaussian is None else 1 - chosen / gaussian
 
 
-def law_choice(found: Calibration) -> LawChoice | None:
+def law_choice(calibrated: Calibration) -> LawChoice | None:
     """Return which law a calibration was asked for or found, if it was."""
-    return found.law if isinstance(found.law, LawChoice) else None
+    return calibrated.law if isinstance(calibrated.law, LawChoice) else None
 
 
 @dataclass(frozen=True)
@@ -402,17 +402,17 @@ class LawSearch:
         done: dict[Fraction, TriedLaw | None] = {GAUSSIAN: self.gaussian}
         wanted = sorted(set(candidates) - {GAUSSIAN}, reverse=True)
         start = self.gaussian.factor
-        for k, one in enumerate(wanted):
-            done[one] = found = self.tried([one] * many, label, start)
-            start = found.factor if found is not None else start
+        for k, exponent in enumerate(wanted):
+            done[exponent] = trial = self.tried([exponent] * many, label, start)
+            start = trial.factor if trial is not None else start
             if self.progress is not None:
                 self.progress(k + 1, len(wanted) + 2)
         best = _least(done.values(), self.epsilon)
         for side in (FINE, -FINE):
-            one = best.exponents[0] + side
-            if LAPLACE <= one <= GAUSSIAN and one not in done:
-                done[one] = self.tried([one] * many, label, best.factor)
-        known.extend(found for _, found in sorted(done.items()) if found is not None)
+            exponent = best.exponents[0] + side
+            if LAPLACE <= exponent <= GAUSSIAN and exponent not in done:
+                done[exponent] = self.tried([exponent] * many, label, best.factor)
+        known.extend(tried for _, tried in sorted(done.items()) if tried is not None)
         return _least(done.values(), self.epsilon)
 
     def each(self, label: tuple[int, ...], start: TriedLaw, known: list[TriedLaw]) -> TriedLaw:
@@ -420,20 +420,20 @@ class LawSearch:
         best, many = start, len(start.exponents)
         for _ in range(_ROUNDS):
             before = best
-            for place in range(many) if many > 1 else ():
+            for group in range(many) if many > 1 else ():
                 for side in (COARSE, -COARSE):
                     while True:
-                        law = min(max(best.exponents[place] + side, LAPLACE), GAUSSIAN)
-                        if law == best.exponents[place]:
+                        law = min(max(best.exponents[group] + side, LAPLACE), GAUSSIAN)
+                        if law == best.exponents[group]:
                             break
-                        laws = (*best.exponents[:place], law, *best.exponents[place + 1 :])
-                        found = self.tried(laws, label, best.factor)
+                        laws = (*best.exponents[:group], law, *best.exponents[group + 1 :])
+                        trial = self.tried(laws, label, best.factor)
                         if self.progress is not None:
-                            self.progress(place + 1, many + 1)
-                        if found is None or found.value >= best.value * (1 - 1e-5):
+                            self.progress(group + 1, many + 1)
+                        if trial is None or trial.value >= best.value * (1 - 1e-5):
                             break
-                        known.append(found)
-                        best = found
+                        known.append(trial)
+                        best = trial
             if best is before:
                 break
         return best
@@ -444,8 +444,8 @@ class LawSearch:
         """The least factor for which all cases keep the promise, its release, and the worst case."""
         least = Fraction(0)
         for _ in range(8):
-            found = self.factor(exponents, label, start=start, exact=True)
-            least = max(_short(found * (1 + 1e-9)), least)
+            factor = self.factor(exponents, label, start=start, exact=True)
+            least = max(_short(factor * (1 + 1e-9)), least)
             release = self.made(exponents, least)
             cost = account(release, neighbours=self.relation).with_workers(self.jobs, self.progress)
             (worst,) = cost.with_accuracy(None).at_epsilon(self.epsilon)
@@ -457,20 +457,20 @@ class LawSearch:
         raise PrecisionError(f"no factor was found that keeps epsilon {float(self.epsilon):.6g}")
 
 
-def _least(found: Iterable[TriedLaw | None], epsilon: Fraction) -> TriedLaw:
-    kept = [one for one in found if one is not None]
+def _least(tried: Iterable[TriedLaw | None], epsilon: Fraction) -> TriedLaw:
+    kept = [trial for trial in tried if trial is not None]
     if not kept:
         raise InputError(
             f"no law was found that keeps epsilon {float(epsilon):.6g} at this delta; a larger epsilon or "
             "delta is needed"
         )
-    return min(kept, key=lambda one: one.value)
+    return min(kept, key=lambda trial: trial.value)
 
 
 def tenths() -> list[Fraction]:
     """The exponents that are tried first.
 
-    >>> [str(one) for one in tenths()][:3]
+    >>> [str(exponent) for exponent in tenths()][:3]
     ['1', '11/10', '6/5']
     """
     return [LAPLACE + COARSE * k for k in range(11)]
@@ -496,7 +496,9 @@ def search_laws(
         if worst == label:
             break
         # another case is the worst: are neighbouring laws better there?
-        near = {one for one in tenths() for own in best.exponents if abs(one - own) <= 2 * COARSE}
+        near = {
+            exponent for exponent in tenths() for own in best.exponents if abs(exponent - own) <= 2 * COARSE
+        }
         candidates, label = sorted(near), worst
     return best.exponents, factor, release, tuple(known)
 
@@ -523,10 +525,10 @@ def calibrate_law(
     promise = target or calibration.below(ZCDP(one_case(release, main)).epsilon(delta=float(delta)))
     base = gaussian_like(release)
     plain = replace(asked, law=None, epsilon=promise, zcdp=False)
-    found = calibration.calibrate_overall(
+    calibrated = calibration.calibrate_overall(
         replace(plain, proof=asked.proof and law == GAUSSIAN), base, relation, promise, delta
     )
-    value = objective.value(release, found.release)
+    value = objective.value(release, calibrated.release)
     if min(value, objective.value(release, release)) < _NEVER:
         raise InputError(
             f"x of P(>x) is {objective.beyond}; an error as large as that has next to no chance with "
@@ -535,9 +537,9 @@ def calibrate_law(
     groups = law_groups(release)
     laws: tuple[Fraction, ...] = (GAUSSIAN,) * len(groups)
     tried: tuple[TriedLaw, ...] = ()
-    after, factor, gaussian = found.release, found.factor, found
+    after, factor, gaussian = calibrated.release, calibrated.factor, calibrated
     if law != GAUSSIAN:
-        size = float(_top_factor(found, asked.weights))
+        size = float(_top_factor(calibrated, asked.weights))
         search = LawSearch(
             release,
             _smooth_family(base, asked.weights),
@@ -551,12 +553,12 @@ def calibrate_law(
         )
         laws, least, made, tried = search_laws(search, law, main)
         if made is None:
-            found = calibration.calibrate_overall(plain, base, relation, promise, delta)
-            after, factor = found.release, found.factor
+            calibrated = calibration.calibrate_overall(plain, base, relation, promise, delta)
+            after, factor = calibrated.release, calibrated.factor
         else:
             after, factor = made, None if asked.weights else least
-            found = _proved(asked, search, laws, least, made)
-            after = found.release
+            calibrated = _proved(asked, search, laws, least, made)
+            after = calibrated.release
     by_level = {name: law for group, law in zip(groups, laws, strict=True) for name in group}
     choice = LawChoice(
         asked.law or "",
@@ -569,7 +571,7 @@ def calibrate_law(
     )
     note = calibration.calibrated_note(promise, delta, f", {', '.join(choice.names)} noise")
     return replace(
-        found,
+        calibrated,
         release=calibration.named(release, after, note),
         before=release,
         factor=factor,
@@ -624,10 +626,12 @@ def _pure(
         raise InputError(NO_PURE)
     laws = {level.name: LAPLACE for level in release.levels}
     base = with_laws(gaussian_like(release), laws)
-    found = calibration.calibrate_pure(replace(asked, law=None), base, relation, target)
-    side, today = (LawSide.of(release, one, objective) for one in (found.release, release))
+    calibrated = calibration.calibrate_pure(replace(asked, law=None), base, relation, target)
+    side, today = (LawSide.of(release, compared, objective) for compared in (calibrated.release, release))
     choice = LawChoice(asked.law or "", objective, tuple(laws.items()), side, today, None)
-    return replace(found, before=release, levels=calibration.changes(release, found.release), law=choice)
+    return replace(
+        calibrated, before=release, levels=calibration.changes(release, calibrated.release), law=choice
+    )
 
 
 def _smooth_family(base: Release, weights: Mapping[str, Exact] | None) -> Callable[[Fraction], Release]:
@@ -646,10 +650,10 @@ def _smooth_family(base: Release, weights: Mapping[str, Exact] | None) -> Callab
     return family
 
 
-def _top_factor(found: Calibration, weights: Mapping[str, Exact] | None) -> Fraction:
+def _top_factor(calibrated: Calibration, weights: Mapping[str, Exact] | None) -> Fraction:
     """The factor on the variances of the level with the largest weight."""
-    if found.factor is not None:
-        return found.factor
+    if calibrated.factor is not None:
+        return calibrated.factor
     name = max(weights or {}, key=lambda name: positive((weights or {})[name], name="weight"))
-    level = found.before.level(name).name
-    return next(change.factor for change in found.levels if change.name == level)
+    level = calibrated.before.level(name).name
+    return next(change.factor for change in calibrated.levels if change.name == level)

@@ -44,28 +44,28 @@ def calibrate(asked: Calibrating) -> Calibration:
     (DiscreteGaussian(variance=Fraction(28177, 5000), sensitivity=1, times=10),)
     """
     release = release_of(asked.release)
-    named = {one: by_name(getattr(asked, one), name=one) or None for one in ("weights", "moe")}
+    named = {option: by_name(getattr(asked, option), name=option) or None for option in ("weights", "moe")}
     asked = replace(asked, **named)  # type: ignore[arg-type]
     relation = release.neighbours if asked.neighbours is None else asked.neighbours
     require("scaling", (event for level in release.levels for event in level.events(release.neighbours)))
     small = read_delta(asked.delta, floats=True, zero=True)
     target = _promised(asked)
     if asked.law is not None:
-        found = calibrate_law(asked, release, relation, target, small)
+        calibrated = calibrate_law(asked, release, relation, target, small)
     elif asked.objective != "variance":
         raise InputError("an objective says which law is best: it goes with a law, such as law='best'")
     elif not small:
-        found = calibrate_pure(asked, release, relation, target)
+        calibrated = calibrate_pure(asked, release, relation, target)
     elif asked.moe:
-        found = calibrate_margins(asked, release, relation, small)
+        calibrated = calibrate_margins(asked, release, relation, small)
     elif asked.by == "level":
-        found = calibrate_levels(release, relation, target, small)
+        calibrated = calibrate_levels(release, relation, target, small)
     else:
-        found = calibrate_overall(asked, release, relation, target, small)
+        calibrated = calibrate_overall(asked, release, relation, target, small)
     if not asked.certify:
-        return found
-    cost = account(found.release, neighbours=relation).with_workers(asked.jobs, asked.progress)
-    return replace(found, certified=cost.epsilon(delta=small, certified=True))
+        return calibrated
+    cost = account(calibrated.release, neighbours=relation).with_workers(asked.jobs, asked.progress)
+    return replace(calibrated, certified=cost.epsilon(delta=small, certified=True))
 
 
 def _promised(asked: Calibrating) -> Fraction | None:

@@ -69,8 +69,8 @@ def noise_for(
             f"epsilon is {shown(target)}, which {least} keeps at delta {brief(small)}: that is next to no "
             "noise; choose a smaller epsilon or delta, or Laplace noise at delta 0"
         )
-    (found,) = calibrate([start], epsilon=target, delta=small).events
-    return found
+    (event,) = calibrate([start], epsilon=target, delta=small).events
+    return event
 
 
 def _least(noise: Noise) -> Fraction:
@@ -112,8 +112,8 @@ def rho_for(*, epsilon: Exact | float, delta: Exact | float, tight: bool = True)
     while high > low * (1 + Fraction(1, 10**8)):
         middle = Fraction(math.sqrt(low) * math.sqrt(high))
         low, high = (middle, high) if is_kept(middle) else (low, middle)
-    place = Fraction(10) ** (math.floor(math.log10(low)) + 1 - DIGITS)
-    return math.floor(low / place) * place
+    unit = Fraction(10) ** (math.floor(math.log10(low)) + 1 - DIGITS)
+    return math.floor(low / unit) * unit
 
 
 def _target(epsilon: Exact | float) -> Fraction:
@@ -125,5 +125,5 @@ def _target(epsilon: Exact | float) -> Fraction:
 
 def _short(size: float | Fraction) -> Fraction:
     """A number of one digit near this one: multiples of it by short factors are short."""
-    place = Fraction(10) ** math.floor(math.log10(size))
-    return max(round(Fraction(size) / place), 1) * place
+    unit = Fraction(10) ** math.floor(math.log10(size))
+    return max(round(Fraction(size) / unit), 1) * unit

@@ -74,21 +74,21 @@ outcome exceeds every value below one. Say how often it may be exceeded: belief=
         """Read key=value pairs; the first names the kind."""
         if isinstance(text, RiskLimit):
             return text
-        found = dict(_pair(part, text) for part in text.split(","))
-        kind = next(iter(found))
+        stated = dict(_pair(part, text) for part in text.split(","))
+        kind = next(iter(stated))
         if kind not in KEYS:
             raise InputError(f"a limit on risk is {shown(text)}; it begins with {', '.join(KEYS)}")
-        if kind == "belief" and "chance" not in found and "prior" in found:
+        if kind == "belief" and "chance" not in stated and "prior" in stated:
             raise InputError(
                 "a bound on the posterior itself cannot be had: with Gaussian noise some outcome exceeds "
                 f"every value below one. Say how often it may be exceeded: {text},chance=1/20"
             )
         needed = (kind, *KEYS[kind])
-        if set(found) != set(needed):
+        if set(stated) != set(needed):
             raise InputError(
                 f"a limit on risk is {shown(text)}; {kind} needs {', '.join(f'{key}=' for key in needed)}"
             )
-        values = {key: _read_share(value, f"{key} of a limit on risk") for key, value in found.items()}
+        values = {key: _read_share(value, f"{key} of a limit on risk") for key, value in stated.items()}
         prior = read_prior(values["prior"]) if "prior" in values else None
         own = values[kind]
         made = {
@@ -194,18 +194,18 @@ def read_limits(risk: Sequence[str | RiskLimit]) -> list[RiskLimit]:
     """
     if isinstance(risk, str) or not risk:
         raise InputError("no list of limits on risk is given; one is right=60%,prior=1/2")
-    found, wrong = list[RiskLimit](), list[str]()
-    for one in risk:
+    limits, wrong = list[RiskLimit](), list[str]()
+    for given in risk:
         try:
-            found.append(RiskLimit.read(one))
+            limits.append(RiskLimit.read(given))
         except InputError as error:
             wrong.append(str(error))
     if len(wrong) > 1:
-        listed = ";\n".join(f"  {place}. {text}" for place, text in enumerate(wrong, 1))
+        listed = ";\n".join(f"  {number}. {text}" for number, text in enumerate(wrong, 1))
         raise InputError(f"{len(wrong)} limits on risk cannot be used:\n{listed}")
     if wrong:
         raise InputError(wrong[0])
-    return found
+    return limits
 
 
 def limited_account(release: Release, relation: Neighbours, limit: RiskLimit) -> Account:
@@ -241,7 +241,9 @@ def largest_part(release: Release, relation: Neighbours, limits: Sequence[RiskLi
     >>> round(largest_part(load("pl94-2020-units"), "bounded", read_limits(["right=60%,prior=1/2"])), 4)
     0.7675
     """
-    return max(told_of_all(limited_account(release, relation, one), one)[0] / one.room for one in limits)
+    return max(
+        told_of_all(limited_account(release, relation, limit), limit)[0] / limit.room for limit in limits
+    )
 
 
 def proved_limits(
@@ -257,16 +259,16 @@ def proved_limits(
 
     `before` are the risks of the noise before.
     """
-    found = []
+    kept = []
     for limit, old in zip(limits, before, strict=True):
         whole = limited_account(release, relation, limit).with_workers(jobs)
         told, label = told_of_all(whole, limit)
         proved = _upper(whole, limit, label) if certify and whole.case_set.is_provable else None
         bound = None if proved is None else limit.risk(proved)
-        found.append(KeptLimit(limit, limit.risk(told), bound, old, label))
-        if found[-1].is_refuted:
+        kept.append(KeptLimit(limit, limit.risk(told), bound, old, label))
+        if kept[-1].is_refuted:
             break
-    return tuple(found)
+    return tuple(kept)
 
 
 def _pair(part: str, text: str) -> tuple[str, str]:
@@ -303,12 +305,14 @@ def _upper_tail(whole: Account, limit: RiskLimit, likely: CaseLabel) -> float | 
     if len(different) > _PROVED_CASES:
         return None
     at = limit.threshold
-    u, v = (Fraction(math.exp(one)) for one in (at, at - _APART))
+    u, v = (Fraction(math.exp(point)) for point in (at, at - _APART))
     first = whole.events(likely)
     worst = 0.0
-    for events in sorted(different, key=lambda one: one != first):  # what may fail comes first
+    for events in sorted(different, key=lambda case: case != first):  # what may fail comes first
         loss = compose(events)
-        near, here = (loss.delta(epsilon=one, certified=True, digits=_DIGITS) for one in (at - _APART, at))
+        near, here = (
+            loss.delta(epsilon=point, certified=True, digits=_DIGITS) for point in (at - _APART, at)
+        )
         bound = (u * near.upper - v * here.lower) / (u - v)
         worst = max(worst, float(bound) * (1 + 1e-11))  # the rounding of the exponentials
         if worst > limit.room:

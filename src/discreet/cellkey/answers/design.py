@@ -29,25 +29,25 @@ _LEAST = {
 
 
 @describes(TableDesign)
-def table_design_answer(found: TableDesign, *, written: tuple[str, ...] = ()) -> Answer:
+def table_design_answer(design: TableDesign, *, written: tuple[str, ...] = ()) -> Answer:
     """Say what a designed table keeps, exactly, and how far its noise is from the best that was found."""
-    epsilon, delta = Quantity(found.epsilon, Style.GIVEN), _delta(found)
-    variance = Quantity(found.variance, digits=6)
-    wishes = found.wishes
-    rows, variances = _rows(found), _variances(found)
+    epsilon, delta = Quantity(design.epsilon, Style.GIVEN), _delta(design)
+    variance = Quantity(design.variance, digits=6)
+    wishes = design.wishes
+    rows, variances = _rows(design), _variances(design)
     record = {
         "largest": wishes.largest,
         "small": wishes.small,
         "zeros": wishes.zeros,
         "monotone": wishes.monotone,
-        "made_least": found.objective,
-        "epsilon": Quantity(found.epsilon, Style.FRACTION),
+        "made_least": design.objective,
+        "epsilon": Quantity(design.epsilon, Style.FRACTION),
         "delta": delta,
-        "variance": Quantity(found.variance, Style.FRACTION),
-        "optimum": found.optimum,
+        "variance": Quantity(design.variance, Style.FRACTION),
+        "optimum": design.optimum,
         "rows": rows,
         "variances": variances,
-        "others": _others(found),
+        "others": _others(design),
         "written": list(written),
     }
     summary = sentence(
@@ -60,7 +60,7 @@ def table_design_answer(found: TableDesign, *, written: tuple[str, ...] = ()) ->
     return Answer(
         "A perturbation table",
         record,
-        tuple(_body(found, rows, variances, summary, written)),
+        tuple(_body(design, rows, variances, summary, written)),
         (Fact("epsilon of a cell", epsilon), Fact("delta", delta), Fact("variance", variance)),
         tables={"rows": rows, "variances": variances},
         command="discreet cellkey design",
@@ -68,46 +68,50 @@ def table_design_answer(found: TableDesign, *, written: tuple[str, ...] = ()) ->
     )
 
 
-def _delta(found: TableDesign) -> Quantity:
-    return Quantity(float(found.delta), rounding=Rounding.UP, digits=6)
+def _delta(design: TableDesign) -> Quantity:
+    return Quantity(float(design.delta), rounding=Rounding.UP, digits=6)
 
 
-def _rows(found: TableDesign) -> AnswerTable:
+def _rows(design: TableDesign) -> AnswerTable:
     return AnswerTable(
         _ROWS,
         tuple(
             (row.count, noise, Quantity(chance, Style.EXACT, digits=8))
-            for row in found.table.rows
-            for noise, chance in found.law(row.count).items()
+            for row in design.table.rows
+            for noise, chance in design.law(row.count).items()
         ),
     )
 
 
-def _variances(found: TableDesign) -> AnswerTable:
-    rows = found.variances.items()
-    return AnswerTable(_VARIANCES, tuple((count, Quantity(one, digits=5)) for count, one in rows))
+def _variances(design: TableDesign) -> AnswerTable:
+    rows = design.variances.items()
+    return AnswerTable(_VARIANCES, tuple((count, Quantity(variance, digits=5)) for count, variance in rows))
 
 
-def _others(found: TableDesign) -> AnswerTable:
+def _others(design: TableDesign) -> AnswerTable:
     return AnswerTable(
         _OTHERS,
-        tuple((_NAMES[one.name], one.largest, Quantity(one.variance, digits=4)) for one in found.others),
+        tuple((_NAMES[law.name], law.largest, Quantity(law.variance, digits=4)) for law in design.others),
     )
 
 
 def _body(
-    found: TableDesign, rows: AnswerTable, variances: AnswerTable, summary: Sentence, written: tuple[str, ...]
+    design: TableDesign,
+    rows: AnswerTable,
+    variances: AnswerTable,
+    summary: Sentence,
+    written: tuple[str, ...],
 ) -> Iterator[Part]:
-    wishes = found.wishes
+    wishes = design.wishes
     yield Paragraph(summary, role="headline")
     yield Paragraph(
         sentence(
             "{what}; the linear program reached {optimum} before rounding. What the table keeps was checked "
             "in fractions: sums, means, bounds, and delta at epsilon {epsilon} for every count and one "
             "record more or less, in one cell.",
-            what=_LEAST[found.objective],
-            optimum=Quantity(found.optimum, digits=6),
-            epsilon=Quantity(found.epsilon, Style.GIVEN),
+            what=_LEAST[design.objective],
+            optimum=Quantity(design.optimum, digits=6),
+            epsilon=Quantity(design.epsilon, Style.GIVEN),
         )
     )
     if wishes.zeros == "noisy":
@@ -117,9 +121,9 @@ def _body(
             "gives them."
         )
         yield rows
-        if found.others:
+        if design.others:
             yield "The usual noise with the same promise:"
-            yield _others(found)
+            yield _others(design)
     else:
         yield Paragraph(
             "A count of 0 stays 0."
@@ -132,6 +136,6 @@ def _body(
         if wishes.small:
             yield Paragraph(f"No result lies from 1 to {wishes.small}.")
         yield variances
-        yield Paragraph(f"Counts above {found.table.last} use its row.")
+        yield Paragraph(f"Counts above {design.table.last} use its row.")
     if written:
         yield Paragraph(f"Written: {', '.join(written)}. `discreet cellkey check` reads it.")

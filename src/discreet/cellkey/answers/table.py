@@ -99,7 +99,7 @@ def key_words(table: PerturbationTable) -> str:
 
 
 @describes(PerturbationCheck)
-def perturbation_check_answer(found: PerturbationCheck) -> Answer:
+def perturbation_check_answer(check: PerturbationCheck) -> Answer:
     """Say whether a table keeps its rules, and what one cell costs.
 
     >>> from discreet.cellkey import check_table, entropy_table
@@ -107,24 +107,24 @@ def perturbation_check_answer(found: PerturbationCheck) -> Answer:
     >>> print(answer.summary)
     D2V1: one cell has delta 0.6336 at epsilon 1, and 0.6336 however large epsilon is
     """
-    table, rows, costs = found.table, _rows(found.rows), _costs(found)
-    anywhere = found.anywhere
+    table, rows, costs = check.table, _rows(check.rows), _costs(check)
+    anywhere = check.anywhere
     first, certain = delta_number(anywhere.deltas[0].upper), delta_number(anywhere.most_certain.certain)
     record = {
         "table": table.name,
         "origin": table.origin,
         "keys": key_words(table),
-        "keying": found.keying,
+        "keying": check.keying,
         "modulus": table.modulus,
         "last_row": table.last,
-        "bound": found.bound,
-        "small": found.small,
-        "unbiased": found.is_unbiased,
-        "variance": Quantity(found.variance, Style.BRIEF),
-        "monotone": found.is_monotone,
-        "negative_counts": list(found.negative),
-        "without_noise": list(found.deterministic),
-        "always_told_apart": [[count, count + 1] for count in found.given_away],
+        "bound": check.bound,
+        "small": check.small,
+        "unbiased": check.is_unbiased,
+        "variance": Quantity(check.variance, Style.BRIEF),
+        "monotone": check.is_monotone,
+        "negative_counts": list(check.negative),
+        "without_noise": list(check.deterministic),
+        "always_told_apart": [[count, count + 1] for count in check.given_away],
         "rows": rows,
         "costs": costs,
         "delta_at_any_epsilon": {
@@ -134,24 +134,24 @@ def perturbation_check_answer(found: PerturbationCheck) -> Answer:
         },
         "epsilons": [
             {"delta": given(delta), "epsilon": epsilon_quantity(ratio)}
-            for delta, ratio in zip(found.asked, found.ratios, strict=True)
+            for delta, ratio in zip(check.asked, check.ratios, strict=True)
         ],
         "tradeoff": [
             {"alpha": given(alpha), "beta": Quantity(error, digits=6)}
-            for alpha, error in zip(found.alphas, found.errors, strict=True)
+            for alpha, error in zip(check.alphas, check.errors, strict=True)
         ],
-        "prior": given(found.prior),
-        "best_guess_right": Quantity(found.accuracy, digits=6),
+        "prior": given(check.prior),
+        "best_guess_right": Quantity(check.accuracy, digits=6),
         "keys_must_be": SECRET,
     }
     return Answer(
         table.name,
         record,
-        tuple(_body(found, costs)),
+        tuple(_body(check, costs)),
         (
-            Fact(f"delta at epsilon {given(found.epsilons[0])}", first, "one cell, any count"),
+            Fact(f"delta at epsilon {given(check.epsilons[0])}", first, "one cell, any count"),
             Fact("delta at any epsilon", certain, "the chance of certainty"),
-            Fact("best guess right", Quantity(found.accuracy, Style.PERCENT), f"prior {given(found.prior)}"),
+            Fact("best guess right", Quantity(check.accuracy, Style.PERCENT), f"prior {given(check.prior)}"),
         ),
         cautions=(Caution(SECRET),),
         tables={"rows": rows, "costs": costs},
@@ -160,7 +160,7 @@ def perturbation_check_answer(found: PerturbationCheck) -> Answer:
             "{name}: one cell has delta {first} at epsilon {epsilon}, and {certain} however large epsilon is",
             name=table.name,
             first=first,
-            epsilon=given(found.epsilons[0]),
+            epsilon=given(check.epsilons[0]),
             certain=certain,
         ),
     )
@@ -186,23 +186,23 @@ def _rows(rows: Sequence[RowCheck]) -> AnswerTable:
     )
 
 
-def _costs(found: PerturbationCheck) -> AnswerTable:
+def _costs(check: PerturbationCheck) -> AnswerTable:
     columns = [Column("counts", "counts", is_text=True)]
-    for epsilon in found.epsilons:
+    for epsilon in check.epsilons:
         columns += [Column(f"delta at epsilon {given(epsilon)}"), Column("between", is_text=True)]
     columns += [Column("delta at any", "delta_at_any"), Column("between", is_text=True)]
     columns += [Column(key="between_at_any"), Column(key="deltas")]
     ranges = (
-        ("any", found.anywhere),
-        ("1 or more", found.occupied),
-        (f"{found.large.smallest} or more", found.large),
+        ("any", check.anywhere),
+        ("1 or more", check.occupied),
+        (f"{check.large.smallest} or more", check.large),
     )
-    return AnswerTable(tuple(columns), tuple(_cost(name, one, found.epsilons) for name, one in ranges))
+    return AnswerTable(tuple(columns), tuple(_cost(name, cost, check.epsilons) for name, cost in ranges))
 
 
-def _cost(name: str, found: RangeCost, epsilons: Sequence[Fraction]) -> tuple[object, ...]:
-    certain, cells, deltas = found.most_certain, list[object](), []
-    for epsilon, delta, step in zip(epsilons, found.deltas, found.worst, strict=True):
+def _cost(name: str, cost: RangeCost, epsilons: Sequence[Fraction]) -> tuple[object, ...]:
+    certain, cells, deltas = cost.most_certain, list[object](), []
+    for epsilon, delta, step in zip(epsilons, cost.deltas, cost.worst, strict=True):
         number, between = delta_number(delta.upper), [step.count, step.count + 1]
         cells += [number, _between(step)]
         deltas.append({"epsilon": given(epsilon), "delta": number, "between": between})
@@ -214,37 +214,37 @@ def _between(step: StepCost) -> str:
     return f"{step.count} and {step.count + 1}"
 
 
-def _body(found: PerturbationCheck, costs: AnswerTable) -> Iterator[Part]:
-    table = found.table
+def _body(check: PerturbationCheck, costs: AnswerTable) -> Iterator[Part]:
+    table = check.table
     yield Paragraph(
         f"{table.name}: a perturbation table with rows for counts {table.rows[0].count} to {table.last}; "
         f"keys are {key_words(table)}."
     )
-    yield Bullets(tuple(_rules(found)))
-    shown = found.rows if len(found.rows) <= SHOWN else (*found.rows[: SHOWN - 2], *found.rows[-2:])
+    yield Bullets(tuple(_rules(check)))
+    shown = check.rows if len(check.rows) <= SHOWN else (*check.rows[: SHOWN - 2], *check.rows[-2:])
     yield _rows(shown)
-    if len(found.rows) > SHOWN:
-        yield f"The first {SHOWN - 2} rows and the last two; --json has all {len(found.rows)}."
+    if len(check.rows) > SHOWN:
+        yield f"The first {SHOWN - 2} rows and the last two; --json has all {len(check.rows)}."
     yield ""
     yield Paragraph("What one record more or less in one cell costs, exactly:")
     yield costs
     yield ""
-    yield Paragraph(_certainty(found))
-    for delta, ratio in zip(found.asked, found.ratios, strict=True):
-        yield Paragraph(_epsilon(found, delta, ratio))
-    yield Paragraph(_tests(found))
-    if found.given_away:
-        yield Paragraph(_given_away(found))
+    yield Paragraph(_certainty(check))
+    for delta, ratio in zip(check.asked, check.ratios, strict=True):
+        yield Paragraph(_epsilon(check, delta, ratio))
+    yield Paragraph(_tests(check))
+    if check.given_away:
+        yield Paragraph(_given_away(check))
 
 
-def _rules(found: PerturbationCheck) -> Iterator[Sentence | str]:
-    yield f"Noise lies within {found.bound} (D)."
+def _rules(check: PerturbationCheck) -> Iterator[Sentence | str]:
+    yield f"Noise lies within {check.bound} (D)."
     yield (
-        f"Published counts from 1 to {found.small} do not occur (js is {found.small})."
-        if found.small
+        f"Published counts from 1 to {check.small} do not occur (js is {check.small})."
+        if check.small
         else "Every small count can be published (js is 0)."
     )
-    biased = [row for row in found.rows if not row.is_unbiased]
+    biased = [row for row in check.rows if not row.is_unbiased]
     if biased:
         worst = max(biased, key=lambda row: abs(row.mean))
         yield sentence(
@@ -255,22 +255,22 @@ def _rules(found: PerturbationCheck) -> Iterator[Sentence | str]:
         )
     else:
         yield "Unbiased: the noise of every count has mean 0."
-    least = min((row for row in found.rows if row.count), key=lambda row: row.variance, default=None)
-    if least is not None and least.variance < found.variance * Fraction(999, 1000):
+    least = min((row for row in check.rows if row.count), key=lambda row: row.variance, default=None)
+    if least is not None and least.variance < check.variance * Fraction(999, 1000):
         yield sentence(
             "The variance is at most {most}; it is an upper bound, and that of count {count} is {least}.",
-            most=Quantity(found.variance, Style.BRIEF, digits=4),
+            most=Quantity(check.variance, Style.BRIEF, digits=4),
             count=str(least.count),
             least=Quantity(least.variance, Style.BRIEF, digits=4),
         )
     else:
-        yield sentence("The variance is {most}.", most=Quantity(found.variance, Style.BRIEF, digits=4))
-    broken = [row.count for row in found.rows if not row.is_monotone]
+        yield sentence("The variance is {most}.", most=Quantity(check.variance, Style.BRIEF, digits=4))
+    broken = [row.count for row in check.rows if not row.is_monotone]
     if broken:
         yield f"Not monotone towards noise 0: counts {_listed(broken)}."
-    if found.negative:
-        yield f"Noise can make these counts negative: {_listed(found.negative)}."
-    off = [row for row in found.rows if row.stated_sum is not None and row.stated_sum != 1]
+    if check.negative:
+        yield f"Noise can make these counts negative: {_listed(check.negative)}."
+    off = [row for row in check.rows if row.stated_sum is not None and row.stated_sum != 1]
     if off:
         worst = max(off, key=lambda row: abs((row.stated_sum or Fraction(0)) - 1))
         yield sentence(
@@ -280,7 +280,7 @@ def _rules(found: PerturbationCheck) -> Iterator[Sentence | str]:
             count=str(worst.count),
             total=Quantity(worst.stated_sum, Style.BRIEF, digits=9),
         )
-    loose = [row for row in found.rows if row.deviation is not None and row.deviation > Fraction(1, 10**6)]
+    loose = [row for row in check.rows if row.deviation is not None and row.deviation > Fraction(1, 10**6)]
     if loose:
         counts = _listed([row.count for row in loose])
         yield f"Stated probabilities differ from the lengths of the intervals: counts {counts}."
@@ -290,8 +290,8 @@ def _listed(counts: Sequence[int]) -> str:
     return ", ".join(map(str, counts[:8])) + (f" and {len(counts) - 8} more" if len(counts) > 8 else "")
 
 
-def _certainty(found: PerturbationCheck) -> Sentence:
-    step = found.anywhere.most_certain
+def _certainty(check: PerturbationCheck) -> Sentence:
+    step = check.anywhere.most_certain
     shows = (step.count + 1, step.count) if step.joining else (step.count, step.count + 1)
     return sentence(
         "No epsilon, however large, holds with a delta below {certain}: with that chance a cell of {first} "
@@ -303,7 +303,7 @@ def _certainty(found: PerturbationCheck) -> Sentence:
     )
 
 
-def _epsilon(found: PerturbationCheck, delta: Fraction, ratio: Fraction | None) -> Sentence:
+def _epsilon(check: PerturbationCheck, delta: Fraction, ratio: Fraction | None) -> Sentence:
     if ratio is None:
         return sentence("At delta {delta} no epsilon holds.", delta=given(delta))
     return sentence(
@@ -313,24 +313,24 @@ def _epsilon(found: PerturbationCheck, delta: Fraction, ratio: Fraction | None) 
     )
 
 
-def _tests(found: PerturbationCheck) -> Sentence:
+def _tests(check: PerturbationCheck) -> Sentence:
     pairs = ", ".join(
         f"{Quantity(error, digits=4)} at {given(alpha)}"
-        for alpha, error in zip(found.alphas, found.errors, strict=True)
+        for alpha, error in zip(check.alphas, check.errors, strict=True)
     )
     return sentence(
         "Trade-off f, the least type II error of a test of whether the record is in the cell, at its type I "
         "error: {pairs}. Someone who knows all else and gives the record a chance of {prior} guesses right "
         "{right} of the time.",
         pairs=pairs,
-        prior=given(found.prior),
-        right=Quantity(found.accuracy, Style.PERCENT),
+        prior=given(check.prior),
+        right=Quantity(check.accuracy, Style.PERCENT),
     )
 
 
-def _given_away(found: PerturbationCheck) -> str:
-    pairs = [f"{count} and {count + 1}" for count in found.given_away]
+def _given_away(check: PerturbationCheck) -> str:
+    pairs = [f"{count} and {count + 1}" for count in check.given_away]
     more = f" and {len(pairs) - 6} more pairs" if len(pairs) > 6 else ""
-    why = f" Counts without noise: {_listed(found.deterministic)}." if found.deterministic else ""
+    why = f" Counts without noise: {_listed(check.deterministic)}." if check.deterministic else ""
     which = f"{', '.join(pairs[:6])}{more}"
     return f"Delta is 1, whatever epsilon, between counts {which}: they are always told apart.{why}"

@@ -29,8 +29,8 @@ def read_table_option(text: str, big_n: int | None, small_n: int | None) -> Pert
     """Return the table that a file holds or a name stands for."""
     from discreet.cellkey import named_table, read_perturbation_table
 
-    found = named_table(text) if big_n is None and small_n is None else None
-    if found is not None:
-        return found
+    named = named_table(text) if big_n is None and small_n is None else None
+    if named is not None:
+        return named
     console.need_tables("a perturbation table in a file")
     return read_perturbation_table(text, big_n=big_n, small_n=small_n)

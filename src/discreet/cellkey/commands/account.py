@@ -31,8 +31,8 @@ def account_command(table: cellkey.Table, /, *, screen: Screen = PLAIN, **given:
 
     cells, attributes = given.pop("source", None), given.pop("attributes", None)
     if (cells is None) == (attributes is None):
-        found = "neither is" if cells is None else "both are"
-        raise InputError(f"give the cells by --cells FILE or by --attributes NAME=N,...; {found} given")
+        stated = "neither is" if cells is None else "both are"
+        raise InputError(f"give the cells by --cells FILE or by --attributes NAME=N,...; {stated} given")
     read = cellkey.read_table_option(table, given.pop("big_n", None), given.pop("small_n", None))
     family = _family(cells, attributes, given.pop("everybody", False))
     with screen.working("Comparing cases"):

@@ -38,8 +38,8 @@ def design_command(
     from discreet.cellkey.design import design_perturbation
 
     with screen.working("Solving"):
-        found = design_perturbation(largest, **given)
-    text = found.table.to_csv()
+        design = design_perturbation(largest, **given)
+    text = design.table.to_csv()
     outputs.write({"--out": text, "--csv": text.replace(";", ",")})
     written = tuple(str(file) for file in (out, csv) if file is not None)
-    screen.tell(table_design_answer(found, written=written), timed=True)
+    screen.tell(table_design_answer(design, written=written), timed=True)
