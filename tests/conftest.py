@@ -120,6 +120,7 @@ def _shard(text: str) -> tuple[int, int]:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     _mark_limits(items)
     _mark_doctests(items)
+    _mark_slow_cases(items)
     _replay(items)
     _keep_shard(config, items)
     for option, marker in (("--run-slow", "slow"), ("--torture", "torture")):
@@ -131,6 +132,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     gc.freeze()  # what was collected stays to the end: nobody need look through it again for what may go
+
+
+SLOW_CASES = frozenset((Path(__file__).parent / "slow_cases.txt").read_text(encoding="utf-8").splitlines())
+"""Cases of tests whose other cases show the same in less time, and long tests: slow, by measurement."""
+
+
+def _mark_slow_cases(items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.nodeid in SLOW_CASES:
+            item.add_marker(pytest.mark.slow)
 
 
 def in_shard(name: str, number: int, many: int) -> bool:

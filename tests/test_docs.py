@@ -184,23 +184,7 @@ def parts() -> Iterator[None]:
     forget_parts()
 
 
-# Each takes seconds; what they show of each command, shorter pages show as well.
-LONG = {
-    "risk-of-everyone.md",
-    "tutorial-safetab.md",
-    "design-a-tabulation.md",
-    "risk.md",
-    "tutorial-census.md",
-}
-LONG |= {"audit.md", "calibrate.md", "report.md", "tutorial-estimates.md", "hand-on.md", "microdata.md"}
-LONG |= {"sums.md", "district.md", "comparisons.md"}
-
-
-@pytest.mark.parametrize(
-    "page",
-    [pytest.param(page, marks=[pytest.mark.slow] * (page.name in LONG)) for page in PAGES],
-    ids=lambda page: page.relative_to(ROOT).as_posix(),
-)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
 @pytest.mark.usefixtures("parts")
 def test_page(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

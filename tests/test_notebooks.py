@@ -73,9 +73,7 @@ def test_a_notebook_is_stored_with_all_that_it_shows(name: str) -> None:
     assert "/tmp/" not in json.dumps(notebook)
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param("census-2020", marks=pytest.mark.slow), "noisy-tables", "own-release"]
-)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_shows_what_is_stored(name: str, maker: ModuleType) -> None:
     made = json.loads(maker.remade(DOCS / "notebooks" / f"{name}.ipynb"))
     for stored, now in zip(code(read(name)), code(made), strict=True):
