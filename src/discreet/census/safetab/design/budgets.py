@@ -84,7 +84,7 @@ def rivals(margins: Sequence[tuple[int, int]], *, delta: Exact) -> Rivals:
     scales = tuple(_widest(DiscreteLaplace, margin) for margin, _ in margins)
     kinds: list[list[Noise]] = [[*map(DiscreteGaussian, variances)], [*map(DiscreteLaplace, scales)]]
     gaussian, geometric = (
-        max(float(compose([one.repeated(n) for one, (_, n) in each]).epsilon(delta=small)), 0.0)
+        max(float(compose([noise.repeated(n) for noise, (_, n) in each]).epsilon(delta=small)), 0.0)
         for each in (zip(laws, margins, strict=True) for laws in kinds)
     )
     return Rivals(tuple(margins), variances, scales, gaussian, geometric)

@@ -97,8 +97,8 @@ def changed(
     places = configuration.tabulation.places
     passes = tuple(
         which
-        for which, one in configuration.tabulation.passes.items()
-        if any(spends[place] != 0 for place in places if place[0] in one.geographies)
+        for which, one_pass in configuration.tabulation.passes.items()
+        if any(spends[place] != 0 for place in places if place[0] in one_pass.geographies)
     )
     configuration = replace(configuration, budgets=spends, passes=passes)
     if total_rho is not None:

@@ -56,10 +56,10 @@ def cost(
     check_designable(configuration, which)
     comes = [which, replacing(configuration, which)][: records_apart(neighbours)]
     budget = Fraction(0)
-    for one in comes:
-        own = budget_spent(configuration, one)
+    for run_pass in comes:
+        own = budget_spent(configuration, run_pass)
         if own is None:
-            raise InputError(f"the pass {one} has an infinite budget, so no noise")
+            raise InputError(f"the pass {run_pass} has an infinite budget, so no noise")
         budget += own
     small = fraction(delta, name="delta")
     # under pure privacy two stages are not the worst: groups with a total only cost more
