@@ -35,8 +35,8 @@ def tabulation_account_answer(account: TabulationAccount) -> Answer:
     >>> from discreet.census.safetab.account import TabulationAccount, account_pass
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
     >>> plan, groups = replace(configuration_2020(), passes=("US",)), specification_2020()
-    >>> one = account_pass(plan, groups, "US", deltas=["1e-10"], neighbours=["unbounded"])
-    >>> answer = tabulation_account_answer(TabulationAccount(plan, groups, (one,), ("unbounded",)))
+    >>> of_nation = account_pass(plan, groups, "US", deltas=["1e-10"], neighbours=["unbounded"])
+    >>> answer = tabulation_account_answer(TabulationAccount(plan, groups, (of_nation,), ("unbounded",)))
     >>> answer.objects["passes"][0]["rho_unbounded"], str(answer.facts[0].value)
     ('618/125', '24.4020')
     """

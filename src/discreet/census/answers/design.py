@@ -76,8 +76,8 @@ def design_answer(
 
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
     >>> from discreet.census.safetab.design import sizing
-    >>> one = sizing(configuration_2020(), specification_2020(), "PR", exact=False)
-    >>> list(design_answer([one]).objects)
+    >>> design = sizing(configuration_2020(), specification_2020(), "PR", exact=False)
+    >>> list(design_answer([design]).objects)
     ['specification', 'passes']
     """
     record: dict[str, object] = {
@@ -270,8 +270,8 @@ def design_table(passes: Sequence[Sizing]) -> AnswerTable:
 
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
     >>> from discreet.census.safetab.design import sizing
-    >>> one = sizing(configuration_2020(), specification_2020(), "PR", exact=False)
-    >>> [column.key for column in design_table([one]).columns if column.key][:5]
+    >>> design = sizing(configuration_2020(), specification_2020(), "PR", exact=False)
+    >>> [column.key for column in design_table([design]).columns if column.key][:5]
     ['pass', 'geography', 'level', 'stability', 'rho']
     """
     first = passes[0]
@@ -513,8 +513,8 @@ def size_cells(sized_level: SizedLevel) -> tuple[str, ...]:
 
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
     >>> from discreet.census.safetab.design import sizing
-    >>> found = sizing(configuration_2020(), specification_2020(), "US", exact=False)
-    >>> size_cells(next(one for one in found.levels if one.place == ("COUNTY", 2)))
+    >>> design = sizing(configuration_2020(), specification_2020(), "US", exact=False)
+    >>> size_cells(next(level for level in design.levels if level.place == ("COUNTY", 2)))
     ('± 11', '110', '880', '1,980', '5,060', '971 / 4,971 / 19,971', '21')
     """
     counts = (Quantity(size, Style.COUNT) for size in sized_level.sizes)

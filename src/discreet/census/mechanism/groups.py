@@ -61,10 +61,10 @@ def stability(
     worlds in `test_safetab_stability.py`.
 
     >>> pairs = {"2001": frozenset({"a", "b"})}
-    >>> found = stability(pairs, pairs, {}, max_race_codes=8)
-    >>> found.value, found.reached
+    >>> bound = stability(pairs, pairs, {}, max_race_codes=8)
+    >>> bound.value, bound.reached
     (2, True)
-    >>> found.why
+    >>> bound.why
     'in this specification a person is in at most 2 race groups where the formula says 8'
     >>> unpaired = {name: frozenset({code}) for name, code in (("1", "a"), ("2", "b"))}
     >>> stability(pairs, unpaired, {}, max_race_codes=2).why

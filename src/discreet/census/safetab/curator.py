@@ -66,7 +66,7 @@ Key = TypeVar("Key")
 def size_name(index: int) -> str:
     """Say a class of group sizes.
 
-    >>> [size_name(place) for place in (0, 1, len(SIZES) - 1)]
+    >>> [size_name(index) for index in (0, 1, len(SIZES) - 1)]
     ['0', '1 to 9', '20,000 or more']
     """
     if index == len(SIZES) - 1:

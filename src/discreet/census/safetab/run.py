@@ -188,10 +188,8 @@ def _write(
         passes = specification.tabulation.passes
         there = {path.name.partition(".")[0] for path in release.files}
         for ladder in specification.tabulation.ladders.values():
-            labels, own = (
-                release.labels[ladder.name],
-                [own_part for own_part in parts.values() if own_part.ladder is ladder],
-            )
+            labels = release.labels[ladder.name]
+            own = [own_part for own_part in parts.values() if own_part.ladder is ladder]
             with Writer(
                 folder,
                 ladder,

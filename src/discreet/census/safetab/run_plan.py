@@ -308,11 +308,8 @@ class RunPlan:
         self, folder: Folder, parts: Parts, geography: Geography, tell: Callable[[int, int], None]
     ) -> dict[str, int]:
         """Write the tables and return the rows of each."""
-        codes, options, done = (
-            [iteration.code for iteration in self.specification.iterations],
-            self.options,
-            0,
-        )
+        codes = [iteration.code for iteration in self.specification.iterations]
+        options, done = self.options, 0
         rows, passes = dict[str, int](), self.configuration.passes
         for ladder in self.configuration.tabulation.ladders.values():
             own = [mechanism for mechanism in self.mechanisms if mechanism.ladder is ladder]

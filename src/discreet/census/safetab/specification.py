@@ -28,8 +28,8 @@ from discreet.tables import Delimited, Problems, find_columns
 def safetab_p() -> AdaptiveTabulation:
     """Return what SafeTab-P tabulates.
 
-    >>> found = safetab_p()
-    >>> [*found.passes], found.ladder(2).names
+    >>> tabulation = safetab_p()
+    >>> [*tabulation.passes], tabulation.ladder(2).names
     (['US', 'PR'], ('T01001', 'T02001', 'T02002', 'T02003'))
     """
     return _packaged("safetab-p.toml")
@@ -39,8 +39,8 @@ def safetab_p() -> AdaptiveTabulation:
 def safetab_h() -> AdaptiveTabulation:
     """Return what SafeTab-H tabulates.
 
-    >>> found = safetab_h()
-    >>> found.unit, [ladder.names for ladder in found.ladders.values()]
+    >>> tabulation = safetab_h()
+    >>> tabulation.unit, [ladder.names for ladder in tabulation.ladders.values()]
     ('household', [('T03001', 'T03002', 'T03003', 'T03004'), ('T04001', 'T04002')])
     """
     return _packaged("safetab-h.toml")
@@ -239,12 +239,12 @@ def write_specification(specification: Specification, folder: Path) -> None:
     """Write the four files, from which `read_specification` makes an equal specification.
 
     >>> from tempfile import TemporaryDirectory
-    >>> one = Iteration(code="1", name="A alone", level=2, kind="alone")
+    >>> group = Iteration(code="1", name="A alone", level=2, kind="alone")
     >>> codes, mapped = {"7": "A"}, {"7": ("1",)}
-    >>> small = Specification(tabulation=safetab_p(), iterations=(one,), codes=codes, mapped=mapped)
-    >>> with TemporaryDirectory() as place:
-    ...     write_specification(small, Path(place))
-    ...     read_specification(Path(place)) == small
+    >>> small = Specification(tabulation=safetab_p(), iterations=(group,), codes=codes, mapped=mapped)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_specification(small, Path(folder))
+    ...     read_specification(Path(folder)) == small
     True
     """
     race: list[Sequence[str]] = [("ITERATION_CODE", "ITERATION_NAME", "LEVEL", "ALONE", *_ONLY)]

@@ -291,8 +291,8 @@ def table(weights: NDArray[np.float64]) -> NDArray[np.int16]:
 def census_race() -> list[str]:
     """Return the CENRACE of each set of the six races, a set being six bits; the empty one is as the last.
 
-    >>> found = census_race()
-    >>> found[0b1], found[0b100000], found[0b11], found[0b111111]
+    >>> races = census_race()
+    >>> races[0b1], races[0b100000], races[0b11], races[0b111111]
     ('01', '06', '07', '63')
     """
     sets = [sum(1 << i for i in c) for many in range(1, 7) for c in combinations(range(6), many)]

@@ -75,8 +75,8 @@ class Rivals:
 def rivals(margins: Sequence[tuple[int, int]], *, delta: Exact) -> Rivals:
     """Compare both kinds of noise at equal accuracy: margins, each with the counts that one person is in.
 
-    >>> found = rivals([(11, 9)], delta="1e-10")
-    >>> round(found.gaussian_epsilon, 2), round(found.geometric_epsilon, 2)
+    >>> compared = rivals([(11, 9)], delta="1e-10")
+    >>> round(compared.gaussian_epsilon, 2), round(compared.geometric_epsilon, 2)
     (3.17, 2.34)
     """
     small = fraction(delta, name="delta")

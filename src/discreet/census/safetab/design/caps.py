@@ -63,9 +63,9 @@ def cap(
 
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
     >>> plan = replace(configuration_2020(), max_race_codes=2)
-    >>> found = cap(plan, specification_2020(), "US", ["0.9", "0.08", "0.02"])
-    >>> county = next(level for level in found.levels if level.place == ("COUNTY", 2))
-    >>> county.margin_all, county.margin, county.harm, round(float(found.lost), 4)
+    >>> capped = cap(plan, specification_2020(), "US", ["0.9", "0.08", "0.02"])
+    >>> county = next(level for level in capped.levels if level.place == ("COUNTY", 2))
+    >>> county.margin_all, county.margin, county.harm, round(float(capped.lost), 4)
     (11, 6, 5, 0.0179)
     >>> round(county.within, 3), [round(chance, 3) for chance in county.reach]
     (0.956, [0.914, 0.0, 0.0])

@@ -49,8 +49,8 @@ def cost(
     With two stages throughout, in milliseconds; `exact`: the worst over groups that get a total only.
 
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
-    >>> found = cost(configuration_2020(), specification_2020(), "US", delta="1e-10")
-    >>> found.budget, round(found.converted, 3), round(found.epsilon, 3)
+    >>> spent = cost(configuration_2020(), specification_2020(), "US", delta="1e-10")
+    >>> spent.budget, round(spent.converted, 3), round(spent.epsilon, 3)
     (Fraction(618, 125), 26.283, 24.402)
     """
     check_designable(configuration, which)

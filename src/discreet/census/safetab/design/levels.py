@@ -125,8 +125,8 @@ def sizing(
     shares of people who name one, two, three ... codes, from a public source.
 
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
-    >>> found = sizing(configuration_2020(), specification_2020(), "US", exact=False)
-    >>> county = next(level for level in found.levels if level.place == ("COUNTY", 2))
+    >>> design = sizing(configuration_2020(), specification_2020(), "US", exact=False)
+    >>> county = next(level for level in design.levels if level.place == ("COUNTY", 2))
     >>> county.margin, county.sizes, county.thresholds, county.suppression
     (11, (110, 880, 1980, 5060), (971, 4971, 19971), 21)
     """
