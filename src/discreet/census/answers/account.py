@@ -26,7 +26,7 @@ from discreet.noise import Noise
 
 
 @describes(TabulationAccount)
-def tabulation_account_answer(found: TabulationAccount) -> Answer:
+def tabulation_account_answer(account: TabulationAccount) -> Answer:
     """Say for each pass the noise of every geography and level, and what one person pays.
 
     Exact numbers are fractions in quotes for machines, and an infinite budget is null.
@@ -35,37 +35,39 @@ def tabulation_account_answer(found: TabulationAccount) -> Answer:
     >>> from discreet.census.safetab.account import TabulationAccount, account_pass
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
     >>> plan, groups = replace(configuration_2020(), passes=("US",)), specification_2020()
-    >>> one = account_pass(plan, groups, "US", deltas=["1e-10"], neighbours=["unbounded"])
-    >>> answer = tabulation_account_answer(TabulationAccount(plan, groups, (one,), ("unbounded",)))
+    >>> of_nation = account_pass(plan, groups, "US", deltas=["1e-10"], neighbours=["unbounded"])
+    >>> answer = tabulation_account_answer(TabulationAccount(plan, groups, (of_nation,), ("unbounded",)))
     >>> answer.objects["passes"][0]["rho_unbounded"], str(answer.facts[0].value)
     ('618/125', '24.4020')
     """
-    noises, costs = ([make(found, one) for one in found.passes] for make in (_noises, _costs))
+    noises, costs = (
+        [make(account, pass_account) for pass_account in account.passes] for make in (_noises, _costs)
+    )
     record = {
-        "unit": found.configuration.tabulation.unit,
-        "privacy": found.configuration.privacy,
+        "unit": account.configuration.tabulation.unit,
+        "privacy": account.configuration.privacy,
         "passes": [
             {
-                "pass": one.which,
-                "private": one.total is not None,
-                "answer": one.claim.document(),
+                "pass": pass_account.which,
+                "private": pass_account.total is not None,
+                "answer": pass_account.claim.document(),
                 **{
-                    f"{found.word}_{which}": Quantity(one.total_for(which), Style.FRACTION)
-                    for which in found.relations
+                    f"{account.word}_{which}": Quantity(pass_account.total_for(which), Style.FRACTION)
+                    for which in account.relations
                 },
                 "results": cost,
                 "levels": noise,
             }
-            for one, noise, cost in zip(found.passes, noises, costs, strict=True)
+            for pass_account, noise, cost in zip(account.passes, noises, costs, strict=True)
         ],
-        "notes": list(found.notes),
+        "notes": list(account.notes),
     }
     return Answer(
-        found.configuration.tabulation.title,
+        account.configuration.tabulation.title,
         record,
-        tuple(_body(found, noises, costs)),
-        tuple(_facts(found)),
-        tuple(Caution(f"{note}.") for note in found.notes),
+        tuple(_body(account, noises, costs)),
+        tuple(_facts(account)),
+        tuple(Caution(f"{note}.") for note in account.notes),
         command="discreet safetab account PARAMS",
     )
 
@@ -79,15 +81,15 @@ def steps_text(steps: tuple[int, ...]) -> str:
     return " / ".join(map(str, steps))
 
 
-def _noises(found: TabulationAccount, one: PassAccount) -> AnswerTable:
+def _noises(account: TabulationAccount, pass_account: PassAccount) -> AnswerTable:
     columns = (
         Column("geography", "geography", is_text=True),
         Column("L", "level"),
         Column(key="groups"),
         Column("s", "stability"),
         Column(key="stability_because"),
-        Column(found.word),
-        Column(key=found.word),
+        Column(account.word),
+        Column(key=account.word),
         *map(Column, ("stage 1", "stage 2", "total")),
         *(Column(key=f"variance_{which}") for which in ("total_only", "stage_1", "stage_2")),
         Column("MOE", "margin_of_error"),
@@ -95,15 +97,15 @@ def _noises(found: TabulationAccount, one: PassAccount) -> AnswerTable:
         Column(key="thresholds"),
         Column("T", "suppressed_up_to"),
     )
-    return AnswerTable(columns, tuple(_noise(found, part) for part in one.mechanisms))
+    return AnswerTable(columns, tuple(_noise(account, part) for part in pass_account.mechanisms))
 
 
-def _noise(found: TabulationAccount, part: Mechanism) -> tuple[object, ...]:
+def _noise(account: TabulationAccount, part: Mechanism) -> tuple[object, ...]:
     budget = Quantity(part.budget, Style.EXACT)
     return (
         part.geography,
         part.level,
-        len(found.specification.tabulated(part.geography, part.level)),
+        len(account.specification.tabulated(part.geography, part.level)),
         part.stability.value,
         part.stability.why,
         "infinite" if part.budget is None else budget,
@@ -124,12 +126,12 @@ def _variance(noise: Noise | None) -> Quantity | str:
     return "none" if noise is None else Quantity(variance_of(noise), Style.EXACT, digits=4)
 
 
-def _costs(found: TabulationAccount, one: PassAccount) -> AnswerTable:
-    zcdp = found.configuration.privacy == "zcdp"
+def _costs(account: TabulationAccount, pass_account: PassAccount) -> AnswerTable:
+    zcdp = account.configuration.privacy == "zcdp"
     columns = (
         Column("neighbours", "neighbours", is_text=True),
         Column("delta", "delta", is_text=True),
-        Column(NumberKind.of(one.claim.kind).column("epsilon"), "epsilon"),
+        Column(NumberKind.of(pass_account.claim.kind).column("epsilon"), "epsilon"),
         Column("zCDP epsilon", "zcdp_epsilon") if zcdp else Column("sum of epsilons", "pure_epsilon"),
         Column("difference"),
         *((Column("variance to spare", "variance_reduction"),) if zcdp else ()),
@@ -138,12 +140,12 @@ def _costs(found: TabulationAccount, one: PassAccount) -> AnswerTable:
         (
             cost.neighbours,
             Quantity(cost.delta, Style.GIVEN),
-            Claimed.by(one.claim, cost.epsilon),
+            Claimed.by(pass_account.claim, cost.epsilon),
             Quantity(cost.converted),
             _difference(cost),
             *((Quantity(cost.reduction, Style.PERCENT, digits=3),) if zcdp else ()),
         )
-        for cost in one.costs
+        for cost in pass_account.costs
     )
     return AnswerTable(columns, tuple(rows))
 
@@ -156,51 +158,51 @@ def _difference(cost: PassCost) -> Sentence | None:
     return sentence("{gap} ({part})", gap=Quantity(gap, Style.CHANGE), part=part)
 
 
-def _facts(found: TabulationAccount) -> Iterator[Fact]:
-    for one in found.passes:
-        title = found.configuration.tabulation.passes[one.which].title
-        for cost in one.costs:
+def _facts(account: TabulationAccount) -> Iterator[Fact]:
+    for pass_account in account.passes:
+        title = account.configuration.tabulation.passes[pass_account.which].title
+        for cost in pass_account.costs:
             delta = Quantity(cost.delta, Style.GIVEN)
-            epsilon = Claimed.by(one.claim, cost.epsilon)
+            epsilon = Claimed.by(pass_account.claim, cost.epsilon)
             yield Fact(f"{title}: epsilon at delta {delta}", epsilon, cost.neighbours)
 
 
-def _body(found: TabulationAccount, noises: list[AnswerTable], costs: list[AnswerTable]) -> Iterator[Part]:
-    tabulation = found.configuration.tabulation
-    for place, one in enumerate(found.passes):
-        if place:
+def _body(account: TabulationAccount, noises: list[AnswerTable], costs: list[AnswerTable]) -> Iterator[Part]:
+    tabulation = account.configuration.tabulation
+    for index, pass_account in enumerate(account.passes):
+        if index:
             yield ""
-        yield f"{tabulation.passes[one.which].title}: noise and thresholds"
+        yield f"{tabulation.passes[pass_account.which].title}: noise and thresholds"
         yield ""
-        yield noises[place]
+        yield noises[index]
         yield ""
-        if one.total is None:
-            names = ", ".join(f"{part.geography} level {part.level}" for part in one.infinite)
+        if pass_account.total is None:
+            names = ", ".join(f"{part.geography} level {part.level}" for part in pass_account.infinite)
             text = f"No privacy: the budget is infinite, so exact counts are released, at {names}."
             yield Paragraph(text)
         else:
-            yield from (_spent(found, one, neighbours) for neighbours in found.relations)
+            yield from (_spent(account, pass_account, neighbours) for neighbours in account.relations)
             yield ""
-            yield costs[place]
+            yield costs[index]
     yield ""
-    yield from map(Paragraph, _remarks(found))
+    yield from map(Paragraph, _remarks(account))
 
 
-def _spent(found: TabulationAccount, one: PassAccount, neighbours: Neighbours) -> Sentence:
+def _spent(account: TabulationAccount, pass_account: PassAccount, neighbours: Neighbours) -> Sentence:
     """Say what one person spends, or one removed and one added."""
-    who = relation(neighbours, found.configuration.tabulation.unit)
-    if neighbours == "bounded" and one.replacing != one.which:
-        who += f" who may live in {found.configuration.tabulation.passes[one.replacing].where}"
-    lead, total = f"Neighbours: {who} ({neighbours}).", one.total_for(neighbours)
+    who = relation(neighbours, account.configuration.tabulation.unit)
+    if neighbours == "bounded" and pass_account.replacing != pass_account.which:
+        who += f" who may live in {account.configuration.tabulation.passes[pass_account.replacing].where}"
+    lead, total = f"Neighbours: {who} ({neighbours}).", pass_account.total_for(neighbours)
     if total is None:
         return sentence("{lead} No privacy: some of their counts have no noise.", lead=lead)
-    kind = "zCDP rho" if found.configuration.privacy == "zcdp" else "pure epsilon"
+    kind = "zCDP rho" if account.configuration.privacy == "zcdp" else "pure epsilon"
     return sentence("{lead} {kind} {total}.", lead=lead, kind=kind, total=Quantity(total, Style.FRACTION))
 
 
-def _remarks(found: TabulationAccount) -> Iterator[str]:
-    tabulation, unit = found.configuration.tabulation, found.configuration.tabulation.unit
-    *first, last = (f"{number} {one.word}" for number, one in tabulation.workloads.items())
+def _remarks(account: TabulationAccount) -> Iterator[str]:
+    tabulation, unit = account.configuration.tabulation, account.configuration.tabulation.unit
+    *first, last = (f"{number} {workload.word}" for number, workload in tabulation.workloads.items())
     levels = f"{', '.join(first)} and {last}" if first else last
     tables = ", ".join(rung.title for ladder in tabulation.ladders.values() for rung in ladder.rungs[1:])
     yield (
@@ -223,18 +225,22 @@ def _remarks(found: TabulationAccount) -> Iterator[str]:
             "dropped, and what those totals cost is an account of its own, in its own unit. The two are "
             "stated side by side, never added."
         )
-    if found.configuration.privacy == "zcdp" and any(one.costs for one in found.passes):
+    if account.configuration.privacy == "zcdp" and any(pass_account.costs for pass_account in account.passes):
         yield (
             "variance to spare: how much smaller all variances could be while the exact epsilon keeps zCDP's "
             "promise at this delta."
         )
-    yield from map(claim_text, dict.fromkeys(one.claim for one in found.passes if one.costs))
-    if len(found.passes) == 2:
+    yield from map(
+        claim_text, dict.fromkeys(pass_account.claim for pass_account in account.passes if pass_account.costs)
+    )
+    if len(account.passes) == 2:
         yield (
             f"The two passes count different {tabulation.units}, so each {unit} is in only one. If a {unit} "
             "is replaced by one of the other pass, both change."
         )
-    if any(cost.epsilon is None for one in found.passes for cost in one.costs):
+    if any(cost.epsilon is None for pass_account in account.passes for cost in pass_account.costs):
         yield "epsilon -: the budgets are too large for it to be computed, or to matter."
-    stable = (part.stability for one in found.passes for part in one.mechanisms)
-    yield from (f"Stability: {why}." for why in sorted({one.why for one in stable if not one.plain}))
+    stable = (part.stability for pass_account in account.passes for part in pass_account.mechanisms)
+    yield from (
+        f"Stability: {why}." for why in sorted({stability.why for stability in stable if not stability.plain})
+    )

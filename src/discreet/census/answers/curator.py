@@ -57,7 +57,7 @@ _CAP_KEYS = (
 
 
 @describes(Curated)
-def curator_answer(found: Curated, *, written: Sequence[str] = ()) -> Answer:
+def curator_answer(curated: Curated, *, written: Sequence[str] = ()) -> Answer:
     """Say whether a release is as accurate as its mechanism promises; `written` are names of its files.
 
     >>> from discreet.census.safetab.specification import safetab_p
@@ -69,37 +69,37 @@ def curator_answer(found: Curated, *, written: Sequence[str] = ()) -> Answer:
 and chance moves that by 2.08 points either way.
     """
     tables = {
-        "cap": _keyed(_CAP_KEYS, map(_cap_cells, found.caps)),
-        "errors": _keyed(_ERROR_KEYS, map(_error_cells, found.errors)),
-        "groups": _keyed(_GROUP_KEYS, map(_group_cells, found.groups)),
+        "cap": _keyed(_CAP_KEYS, map(_cap_cells, curated.caps)),
+        "errors": _keyed(_ERROR_KEYS, map(_error_cells, curated.errors)),
+        "groups": _keyed(_GROUP_KEYS, map(_group_cells, curated.groups)),
     }
-    said = curator_headline(found)
+    said = curator_headline(curated)
     record = {
         "warning": CONFIDENTIAL,
-        "out": found.out,
-        "rehearsal": found.rehearsal,
+        "out": curated.out,
+        "rehearsal": curated.rehearsal,
         "headline": said,
-        "notes": list(found.notes),
-        found.tabulation.answers.limit: found.max_race_codes,
+        "notes": list(curated.notes),
+        curated.tabulation.answers.limit: curated.max_race_codes,
         **tables,
     }
     return Answer(
-        f"True against released: {found.out}",
+        f"True against released: {curated.out}",
         record,
-        tuple(_body(found, said, written)),
-        tuple(_facts(found)),
+        tuple(_body(curated, said, written)),
+        tuple(_facts(curated)),
         tables=tables,
-        command=f"discreet safetab report PARAMS DATA {found.out}",
+        command=f"discreet safetab report PARAMS DATA {curated.out}",
     )
 
 
-def _body(found: Curated, said: Sequence[Sentence], written: Sequence[str]) -> Iterator[Part]:
+def _body(curated: Curated, said: Sequence[Sentence], written: Sequence[str]) -> Iterator[Part]:
     yield CONFIDENTIAL
-    if found.rehearsal:
+    if curated.rehearsal:
         yield REHEARSED
     yield ""
     yield from said
-    tables = curator_tables(found)
+    tables = curator_tables(curated)
     for table in tables:
         yield ""
         yield f"{table.title}. {table.note}"
@@ -107,11 +107,11 @@ def _body(found: Curated, said: Sequence[Sentence], written: Sequence[str]) -> I
     yield ""
     if any(map(is_marked, tables)):
         yield STAR
-    yield from (Paragraph(str(Caution(note))) for note in found.notes)
+    yield from (Paragraph(str(Caution(note))) for note in curated.notes)
     yield from (f"Written: {name}, confidential." for name in written)
 
 
-def curator_sections(found: Curated) -> list[Answer]:
+def curator_sections(curated: Curated) -> list[Answer]:
     """Return the sections of the curator's page: the headline, a section for each table, and notes.
 
     >>> from discreet.census.safetab.specification import safetab_p
@@ -119,12 +119,12 @@ def curator_sections(found: Curated) -> list[Answer]:
     >>> [section.title for section in curator_sections(nothing)][1]
     'Totals by geography and level'
     """
-    head = tuple(Paragraph(text, role="headline") for text in curator_headline(found))
+    head = tuple(Paragraph(text, role="headline") for text in curator_headline(curated))
     sections = [Answer("", body=head)]
-    for table in curator_tables(found):
+    for table in curator_tables(curated):
         star = [Paragraph(STAR, role="quiet")] if is_marked(table) else []
         sections.append(Answer(table.title, body=(table, *star)))
-    return [*sections, Answer("Notes", body=(Bullets(tuple(found.notes)),))] if found.notes else sections
+    return [*sections, Answer("Notes", body=(Bullets(tuple(curated.notes)),))] if curated.notes else sections
 
 
 def is_marked(table: AnswerTable) -> bool:
@@ -182,31 +182,31 @@ def _cap_cells(line: CapLine) -> tuple[object, ...]:
 # -- the headline -----------------------------------------------------------------------------------------
 
 
-def curator_headline(found: Curated) -> list[Sentence]:
+def curator_headline(curated: Curated) -> list[Sentence]:
     """Say in sentences whether the release is as accurate as the mechanism promises."""
-    said, total = [], _totals(found)
+    said, total = [], _totals(curated)
     if total.numbers:
-        cap = f" of true counts with the same cap of {found.max_race_codes} {_word(found)} codes"
+        cap = f" of true counts with the same cap of {curated.max_race_codes} {_word(curated)} codes"
         text = sentence(
             "{within} of {numbers} released totals are within their published margin of error{cap}; the "
             "mechanism expects {expected}, and chance moves that by {drift} points either way.",
             within=_part(total.mean("within")),
             numbers=Quantity(total.numbers, Style.COUNT),
-            cap=cap if found.caps else "",
+            cap=cap if curated.caps else "",
             expected=_part(total.mean("expected_within")),
             drift=Quantity(100 * (1.96 * sqrt(_spread(total)) / total.numbers), Style.PLACES, digits=2),
         )
         said.append(text)
     if total.expected_square:
         said.append(sentence("The root mean square error is {r} times the expected one.", r=_ratio(total)))
-    said += _cap_headline(found)
-    groups, released, expected = _summed(line for line in found.groups if line.size)
+    said += _cap_headline(curated)
+    groups, released, expected = _summed(line for line in curated.groups if line.size)
     if groups:
         text = sentence(
             "Below {below}, {share} of the {groups} groups with {units} in them were suppressed; expected "
             "{expected}.",
-            units=found.tabulation.units,
-            below=found.tabulation.below,
+            units=curated.tabulation.units,
+            below=curated.tabulation.below,
             share=_part(1 - released / groups),
             groups=Quantity(groups, Style.COUNT),
             expected=_part(1 - expected / groups),
@@ -215,28 +215,28 @@ def curator_headline(found: Curated) -> list[Sentence]:
     return said
 
 
-def _cap_headline(found: Curated) -> Iterator[Sentence]:
+def _cap_headline(curated: Curated) -> Iterator[Sentence]:
     """Say what the cap on codes does, if there is one."""
-    sums = sum((line.sums for line in found.caps), CapSums())
+    sums = sum((line.sums for line in curated.caps), CapSums())
     if not sums.numbers:
         return
     yield sentence(
         "The cap of {most} {word} codes adds an error that no margin covers: {within} of the totals are "
         "within their margin of true counts of all codes.",
-        most=str(found.max_race_codes),
-        word=_word(found),
+        most=str(curated.max_race_codes),
+        word=_word(curated),
         within=_part(sums.mean("within")),
     )
     yield sentence(
         "The cap leaves {emptied} of the {groups} groups that have {units} without any.",
-        units=found.tabulation.units,
+        units=curated.tabulation.units,
         emptied=Quantity(sums.emptied, Style.COUNT),
         groups=Quantity(sums.groups, Style.COUNT),
     )
 
 
-def _facts(found: Curated) -> Iterator[Fact]:
-    total = _totals(found)
+def _facts(curated: Curated) -> Iterator[Fact]:
+    total = _totals(curated)
     if total.numbers:
         expected = f"expected {_part(total.mean('expected_within'))}"
         yield Fact("Totals within their margin", _part(total.mean("within")), expected)
@@ -244,8 +244,8 @@ def _facts(found: Curated) -> Iterator[Fact]:
         yield Fact("Root mean square error", _ratio(total), "times the expected one")
 
 
-def _totals(found: Curated) -> ErrorSums:
-    return sum((line.errors for line in found.errors if line.kind == "total"), ErrorSums())
+def _totals(curated: Curated) -> ErrorSums:
+    return sum((line.errors for line in curated.errors if line.kind == "total"), ErrorSums())
 
 
 def _ratio(total: ErrorSums) -> Quantity:
@@ -256,19 +256,19 @@ def _part(share: float) -> Quantity:
     return Quantity(share, Style.PERCENT)
 
 
-def _word(found: Curated) -> str:
-    return found.tabulation.answers.word
+def _word(curated: Curated) -> str:
+    return curated.tabulation.answers.word
 
 
 # -- the tables --------------------------------------------------------------------------------------------
 
 
-def curator_tables(found: Curated) -> list[AnswerTable]:
+def curator_tables(curated: Curated) -> list[AnswerTable]:
     """Return the tables of the report; the first columns of each are names."""
-    levels = found.by(lambda line: (line.geography, line.level), kinds=("total",))
-    tables = found.by(lambda line: (line.table, line.kind))
-    ladders, words = found.tabulation.ladders.values(), found.tabulation.workloads
-    files = ", ".join(one.files[0] for one in ladders)
+    levels = curated.by(lambda line: (line.geography, line.level), kinds=("total",))
+    tables = curated.by(lambda line: (line.table, line.kind))
+    ladders, words = curated.tabulation.ladders.values(), curated.tabulation.workloads
+    files = ", ".join(ladder.files[0] for ladder in ladders)
     return [
         _errors(
             "Totals by geography and level",
@@ -276,8 +276,8 @@ def curator_tables(found: Curated) -> list[AnswerTable]:
             ("geography", "level"),
             ((geography, words[level].word, errors) for (geography, level), errors in levels.items()),
         ),
-        *([_caps(found)] if found.caps else []),
-        *(_sizes(found, level) for level in words),
+        *([_caps(curated)] if curated.caps else []),
+        *(_sizes(curated, level) for level in words),
         _errors(
             "All numbers by table",
             f"By the table that was selected for a group. {_BRACKETS}",
@@ -290,7 +290,7 @@ def curator_tables(found: Curated) -> list[AnswerTable]:
                 if (rung.name, kind) in tables
             ),
         ),
-        *([_suppression(found)] if any(one.picks for one in ladders) else []),
+        *([_suppression(curated)] if any(ladder.picks for ladder in ladders) else []),
     ]
 
 
@@ -312,11 +312,11 @@ def _kind_words(kind: str) -> str:
     return kind if kind in ("total", "cell") or kind.startswith("sum ") else f"sum over one {kind}"
 
 
-def _caps(found: Curated) -> AnswerTable:
-    rows, levels, code = [], found.tabulation.workloads, _word(found)
-    for line in found.caps:
+def _caps(curated: Curated) -> AnswerTable:
+    rows, levels, code = [], curated.tabulation.workloads, _word(curated)
+    for line in curated.caps:
         sums = line.sums
-        if line.kind == found.tabulation.answers.kinds[2] or not sums.numbers:
+        if line.kind == curated.tabulation.answers.kinds[2] or not sums.numbers:
             continue
         roots = [_places(sqrt(sums.mean(name)), 2) for name in ("noise_square", "square")]
         shares = [_places(100 * sums.mean(name), 1) for name in ("within_noise", "within")]
@@ -337,20 +337,20 @@ def _caps(found: Curated) -> AnswerTable:
             )
         )
     return _named_table(
-        f"What the cap of {found.max_race_codes} {code} codes does to totals",
+        f"What the cap of {curated.max_race_codes} {code} codes does to totals",
         "Mean error of the noise (released less true counts with the cap) and of the cap (those less true "
         f"counts of all {code} codes). RMSE and % within MOE: against true counts with the cap / with all "
-        f"{code} codes. Emptied: groups with {found.tabulation.units} that the cap leaves without any. "
-        f"Groups of an {found.tabulation.answers.one_word} have no cap.",
+        f"{code} codes. Emptied: groups with {curated.tabulation.units} that the cap leaves without any. "
+        f"Groups of an {curated.tabulation.answers.one_word} have no cap.",
         ("geography", "level", "groups"),
         ("numbers", "noise", "cap", "RMSE", "% within MOE", "emptied"),
         rows,
     )
 
 
-def _sizes(found: Curated, level: int) -> AnswerTable:
-    tabulation = found.tabulation
-    by_level = found.by(
+def _sizes(curated: Curated, level: int) -> AnswerTable:
+    tabulation = curated.tabulation
+    by_level = curated.by(
         lambda line: (line.level, tabulation.is_below(line.geography), line.size), kinds=("total",)
     )
     summed = {(below, size): errors for (own, below, size), errors in by_level.items() if own == level}
@@ -414,17 +414,17 @@ def _spread(errors: ErrorSums) -> float:
     return max(0.0, errors.numbers * share * (1 - share))
 
 
-def _suppression(found: Curated) -> AnswerTable:
+def _suppression(curated: Curated) -> AnswerTable:
     rows = []
-    for level, workload in found.tabulation.workloads.items():
+    for level, workload in curated.tabulation.workloads.items():
         for size in range(len(SIZES)):
-            lines = (one for one in found.groups if (one.level, one.size) == (level, size))
+            lines = (group for group in curated.groups if (group.level, group.size) == (level, size))
             groups, released, expected = _summed(lines)
             if groups:
                 counts = (Quantity(many, Style.COUNT) for many in (groups, released))
                 shares = (_suppressed(1 - many / groups) for many in (released, expected))
                 rows.append((workload.word, size_name(size), *counts, *shares))
-    below = found.tabulation.below
+    below = curated.tabulation.below
     note = f"Groups of regions below {below}, by true size; one of size 0 that is released is noise alone."
     numbers = ("groups", "released", "suppressed", "expected")
     return _named_table("Suppression by size of the group", note, ("level", "true size"), numbers, rows)

@@ -49,7 +49,7 @@ _ADDED = {"unbounded": "added", "bounded": "replaced"}
 
 
 @describes(Sizing)
-def sizing_answer(found: Sizing) -> Answer:
+def sizing_answer(sizing: Sizing) -> Answer:
     """Say what each geography and level of a pass shows, and what one person pays for it.
 
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
@@ -59,10 +59,10 @@ def sizing_answer(found: Sizing) -> Answer:
     ({'total': 110, '4 ages': 880, '9 ages': 1980, '23 ages': 5060}, '24.4020')
     """
     return Answer(
-        found.configuration.tabulation.passes[found.which].title,
-        _record(found),
-        (*_one_pass(found), *map(Paragraph, _remarks([found]))),
-        cost_facts(found.costs, found.claim),
+        sizing.configuration.tabulation.passes[sizing.which].title,
+        _record(sizing),
+        (*_one_pass(sizing), *map(Paragraph, _remarks([sizing]))),
+        cost_facts(sizing.costs, sizing.claim),
         command="discreet safetab design",
     )
 
@@ -76,12 +76,15 @@ def design_answer(
 
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
     >>> from discreet.census.safetab.design import sizing
-    >>> one = sizing(configuration_2020(), specification_2020(), "PR", exact=False)
-    >>> list(design_answer([one]).objects)
+    >>> design = sizing(configuration_2020(), specification_2020(), "PR", exact=False)
+    >>> list(design_answer([design]).objects)
     ['specification', 'passes']
     """
-    record: dict[str, object] = {"specification": specification, "passes": [_record(one) for one in passes]}
-    body = [part for one in passes for part in _one_pass(one)]
+    record: dict[str, object] = {
+        "specification": specification,
+        "passes": [_record(sizing) for sizing in passes],
+    }
+    body = [part for sizing in passes for part in _one_pass(sizing)]
     if totals is not None:
         record["total_only"] = _totals_record(totals)
         body += [*_total_only(totals), ""]
@@ -89,7 +92,7 @@ def design_answer(
         passes[0].configuration.tabulation.title,
         record,
         (*body, *map(Paragraph, _remarks(passes))),
-        tuple(fact for one in passes for fact in cost_facts(one.costs, one.claim)),
+        tuple(fact for sizing in passes for fact in cost_facts(sizing.costs, sizing.claim)),
         command=f"discreet safetab design {specification}",
     )
 
@@ -100,70 +103,70 @@ def design_written(answer: Answer, out: Path | None) -> Answer:
     >>> design_written(Answer("a design"), Path("design.xlsx")).body
     ('Written: design.xlsx.',)
     """
-    place = None if out is None else str(out)
-    body = answer.body if place is None else (*answer.body, f"Written: {place}.")
-    return replace(answer, record={**answer.record, "out": place}, body=body)
+    path = None if out is None else str(out)
+    body = answer.body if path is None else (*answer.body, f"Written: {path}.")
+    return replace(answer, record={**answer.record, "out": path}, body=body)
 
 
 # -- what machines read -----------------------------------------------------------------------------------
 
 
-def _record(found: Sizing) -> dict[str, object]:
-    plan = found.configuration
+def _record(sizing: Sizing) -> dict[str, object]:
+    plan = sizing.configuration
     record: dict[str, object] = {
-        "pass": found.which,
+        "pass": sizing.which,
         "privacy": plan.privacy,
-        "error": Quantity(found.error, Style.EXACT),
-        "of": found.of,
-        "delta": float(found.delta),
+        "error": Quantity(sizing.error, Style.EXACT),
+        "of": sizing.of,
+        "delta": float(sizing.delta),
         plan.tabulation.answers.limit: plan.max_race_codes,
         "gamma": Quantity(plan.gamma, Style.EXACT),
         "zero_suppression_chance": Quantity(plan.zero_suppression_chance, Style.EXACT),
-        "answer": found.claim.document(),
-        "levels": _levels_record(found),
-        "costs": _costs(found),
+        "answer": sizing.claim.document(),
+        "levels": _levels_record(sizing),
+        "costs": _costs(sizing),
     }
-    if found.rivals is not None:
+    if sizing.rivals is not None:
         record["one_stage"] = {
-            "gaussian_epsilon": found.rivals.gaussian_epsilon,
-            "geometric_epsilon": found.rivals.geometric_epsilon,
+            "gaussian_epsilon": sizing.rivals.gaussian_epsilon,
+            "geometric_epsilon": sizing.rivals.geometric_epsilon,
         }
-    if found.cap is not None:
+    if sizing.cap is not None:
         record["cap"] = {
-            found.cap.limit: found.cap.races,
-            "people_cut": None if found.cap.cut is None else float(found.cap.cut),
-            "codes_lost": None if found.cap.lost is None else float(found.cap.lost),
-            "levels": _cap_levels(found.cap, plan.most_codes),
+            sizing.cap.limit: sizing.cap.races,
+            "people_cut": None if sizing.cap.cut is None else float(sizing.cap.cut),
+            "codes_lost": None if sizing.cap.lost is None else float(sizing.cap.lost),
+            "levels": _cap_levels(sizing.cap, plan.most_codes),
         }
     return record
 
 
-def _levels_record(found: Sizing) -> list[dict[str, object]]:
-    rows = (row for table in _sizes(found) for row in table.objects)
+def _levels_record(sizing: Sizing) -> list[dict[str, object]]:
+    rows = (row for table in _sizes(sizing) for row in table.objects)
     by_place = {(row["geography"], row["level"]): row for row in rows}
-    return [by_place[one.place] for one in found.levels]
+    return [by_place[level.place] for level in sizing.levels]
 
 
-def _totals_record(found: TotalOnlyGroups) -> dict[str, object]:
+def _totals_record(total_only_groups: TotalOnlyGroups) -> dict[str, object]:
     return {
-        "earlier": found.file,
-        "sure": Quantity(found.sure, Style.EXACT),
-        "judged": found.judged,
-        "unknown": found.unknown,
-        "groups": _groups(found),
-        "gains": [_gain_record(one) for one in found.gains],
-        "notes": list(found.notes),
+        "earlier": total_only_groups.file,
+        "sure": Quantity(total_only_groups.sure, Style.EXACT),
+        "judged": total_only_groups.judged,
+        "unknown": total_only_groups.unknown,
+        "groups": _groups(total_only_groups),
+        "gains": [_gain_record(gain) for gain in total_only_groups.gains],
+        "notes": list(total_only_groups.notes),
     }
 
 
-def _gain_record(one: TotalOnlyGain) -> dict[str, object]:
+def _gain_record(gain: TotalOnlyGain) -> dict[str, object]:
     return {
-        "geography": one.place[0],
-        "level": one.place[1],
-        "variance": one.variance,
-        "variance_total_only": one.variance_total_only,
-        "margin": one.margin,
-        "margin_total_only": one.margin_total_only,
+        "geography": gain.place[0],
+        "level": gain.place[1],
+        "variance": gain.variance,
+        "variance_total_only": gain.variance_total_only,
+        "margin": gain.margin,
+        "margin_total_only": gain.margin_total_only,
     }
 
 
@@ -188,42 +191,42 @@ def cost_facts(costs: Iterable[DesignCost], claim: Claim) -> tuple[Fact, ...]:
     )
 
 
-def _one_pass(found: Sizing) -> Iterator[Part]:
-    plan = found.configuration
+def _one_pass(sizing: Sizing) -> Iterator[Part]:
+    plan = sizing.configuration
     yield Paragraph(
         sentence(
             "{title}: sizes from which a table has an error of at most {error} of the {part}, 95 % of the "
             "time",
-            title=plan.tabulation.passes[found.which].title,
-            error=Quantity(found.error, Style.PERCENT),
-            part=PARTS[found.of],
+            title=plan.tabulation.passes[sizing.which].title,
+            error=Quantity(sizing.error, Style.PERCENT),
+            part=PARTS[sizing.of],
         )
     )
     yield ""
-    for table in _sizes(found):
+    for table in _sizes(sizing):
         yield table
         yield ""
-    yield _costs(found)
-    if found.cap is not None:
+    yield _costs(sizing)
+    if sizing.cap is not None:
         yield ""
         yield Paragraph(
-            f"A cap of {found.cap.races} {plan.tabulation.answers.word} codes: less noise, but people are "
+            f"A cap of {sizing.cap.races} {plan.tabulation.answers.word} codes: less noise, but people are "
             "missing from their groups"
         )
         yield ""
-        yield _cap_levels(found.cap, plan.most_codes)
-        yield Paragraph(_cap_remark(found.cap))
-    if found.rivals is not None:
+        yield _cap_levels(sizing.cap, plan.most_codes)
+        yield Paragraph(_cap_remark(sizing.cap))
+    if sizing.rivals is not None:
         yield ""
-        yield Paragraph(_rivals(found.rivals, plan.tabulation.unit))
+        yield Paragraph(_rivals(sizing.rivals, plan.tabulation.unit))
     yield ""
 
 
-def _sizes(found: Sizing) -> Iterator[AnswerTable]:
+def _sizes(sizing: Sizing) -> Iterator[AnswerTable]:
     """The levels of each ladder: their noise, and the sizes from which each table can be shown."""
-    for ladder in found.configuration.tabulation.ladders.values():
-        own = [one for one in found.levels if one.mechanism.ladder is ladder]
-        words, budget = [rung.word for rung in ladder.rungs], found.word
+    for ladder in sizing.configuration.tabulation.ladders.values():
+        own = [level for level in sizing.levels if level.mechanism.ladder is ladder]
+        words, budget = [rung.word for rung in ladder.rungs], sizing.word
         columns = (
             Column("geography", "geography", is_text=True),
             Column("L", "level"),
@@ -240,25 +243,25 @@ def _sizes(found: Sizing) -> Iterator[AnswerTable]:
             Column(key="empty_dropped"),
         )
         if own:
-            yield AnswerTable(columns, tuple(_size(one, words) for one in own))
+            yield AnswerTable(columns, tuple(_size(sized_level, words) for sized_level in own))
 
 
-def _size(one: SizedLevel, words: Sequence[str]) -> tuple[object, ...]:
-    second = one.mechanism.stage_two
+def _size(sized_level: SizedLevel, words: Sequence[str]) -> tuple[object, ...]:
+    second = sized_level.mechanism.stage_two
     assert second is not None
     return (
-        *one.place,
-        one.stability,
-        Quantity(one.budget, Style.EXACT),
-        Quantity(one.second, Style.EXACT),
-        Quantity(one.variance, Style.EXACT, digits=4),
-        one.margin,
-        *(Quantity(size, Style.COUNT) for size in one.sizes),
-        dict(zip(words, one.sizes, strict=True)),
-        steps_text(one.thresholds),
-        one.thresholds,
-        one.suppression,
-        None if one.suppression is None else float(second.cdf(one.suppression)),
+        *sized_level.place,
+        sized_level.stability,
+        Quantity(sized_level.budget, Style.EXACT),
+        Quantity(sized_level.second, Style.EXACT),
+        Quantity(sized_level.variance, Style.EXACT, digits=4),
+        sized_level.margin,
+        *(Quantity(size, Style.COUNT) for size in sized_level.sizes),
+        dict(zip(words, sized_level.sizes, strict=True)),
+        steps_text(sized_level.thresholds),
+        sized_level.thresholds,
+        sized_level.suppression,
+        None if sized_level.suppression is None else float(second.cdf(sized_level.suppression)),
     )
 
 
@@ -267,8 +270,8 @@ def design_table(passes: Sequence[Sizing]) -> AnswerTable:
 
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
     >>> from discreet.census.safetab.design import sizing
-    >>> one = sizing(configuration_2020(), specification_2020(), "PR", exact=False)
-    >>> [column.key for column in design_table([one]).columns if column.key][:5]
+    >>> design = sizing(configuration_2020(), specification_2020(), "PR", exact=False)
+    >>> [column.key for column in design_table([design]).columns if column.key][:5]
     ['pass', 'geography', 'level', 'stability', 'rho']
     """
     first = passes[0]
@@ -298,10 +301,12 @@ def design_table(passes: Sequence[Sizing]) -> AnswerTable:
         Column("dropped up to", "suppressed_up_to"),
         Column("empty groups dropped", "empty_dropped"),
     )
-    return AnswerTable(columns, tuple(_design_cells(one, level) for one in passes for level in one.levels))
+    return AnswerTable(
+        columns, tuple(_design_cells(sizing, level) for sizing in passes for level in sizing.levels)
+    )
 
 
-def _design_cells(one: Sizing, level: SizedLevel) -> tuple[Cell, ...]:
+def _design_cells(sizing: Sizing, level: SizedLevel) -> tuple[Cell, ...]:
     """A replaced person is one removed and one added in the same pass."""
     second, cut = level.mechanism.stage_two, level.suppression
     assert second is not None
@@ -309,9 +314,9 @@ def _design_cells(one: Sizing, level: SizedLevel) -> tuple[Cell, ...]:
     geography, number = level.place
     budgets = (level.budget, level.second, 2 * level.second, 2 * level.budget, level.variance)
     return (
-        one.which,
+        sizing.which,
         geography,
-        one.configuration.tabulation.workloads[number].word,
+        sizing.configuration.tabulation.workloads[number].word,
         number,
         groups_of_code(level),
         level.mechanism.stability.ethnicity,
@@ -348,8 +353,8 @@ def with_article(word: str) -> str:
     return f"an {word}" if word[:1] in "aeiou" else f"a {word}"
 
 
-def _costs(found: Sizing) -> AnswerTable:
-    zcdp, kind = found.configuration.privacy == "zcdp", NumberKind.of(found.claim.kind)
+def _costs(sizing: Sizing) -> AnswerTable:
+    zcdp, kind = sizing.configuration.privacy == "zcdp", NumberKind.of(sizing.claim.kind)
     columns = (
         Column("neighbours", "neighbours", is_text=True),
         Column("rho", "rho") if zcdp else Column("sum of epsilons", "pure_epsilon"),
@@ -359,9 +364,9 @@ def _costs(found: Sizing) -> AnswerTable:
         Column(key="cases"),
     )
     rows = []
-    for cost in found.costs:
+    for cost in sizing.costs:
         converted = (Quantity(cost.converted),) if zcdp else ()
-        budget, epsilon = Quantity(cost.budget, Style.EXACT), Claimed.by(found.claim, cost.epsilon)
+        budget, epsilon = Quantity(cost.budget, Style.EXACT), Claimed.by(sizing.claim, cost.epsilon)
         rows.append((cost.neighbours, budget, *converted, epsilon, *converted, cost.cases))
     return AnswerTable(columns, tuple(rows))
 
@@ -378,13 +383,13 @@ def _remarks(passes: Sequence[Sizing]) -> Iterator[str]:
     )
     delta = Quantity(passes[0].delta, Style.GIVEN)
     yield f"epsilon at delta {delta}, the worst over groups with one stage or two."
-    yield from map(claim_text, dict.fromkeys(one.claim for one in passes))
+    yield from map(claim_text, dict.fromkeys(sizing.claim for sizing in passes))
 
 
 # -- a cap on codes ------------------------------------------------------------------------------------------
 
 
-def cap_text(found: Cap | None, place: Place, tabulation: AdaptiveTabulation) -> str:
+def cap_text(cap: Cap | None, place: Place, tabulation: AdaptiveTabulation) -> str:
     """Say what a cap saves and costs at one geography and level; nothing if all codes count there.
 
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
@@ -395,8 +400,8 @@ def cap_text(found: Cap | None, place: Place, tabulation: AdaptiveTabulation) ->
 than 3 are missing from groups. A count that misses 5 people or more is further from the truth than it would \
 be without the limit.'
     """
-    level = next((one for one in found.levels if one.place == place), None) if found else None
-    if found is None or level is None:
+    level = next((cap_level for cap_level in cap.levels if cap_level.place == place), None) if cap else None
+    if cap is None or level is None:
         return ""
     harm = Quantity(level.harm, Style.COUNT)
     said = sentence(
@@ -408,14 +413,14 @@ be without the limit.'
         wide=Quantity(level.margin_all, Style.COUNT),
         most=str(len(tabulation.answers.several)),
         word=tabulation.answers.word,
-        races=str(found.races),
+        races=str(cap.races),
         missing="anybody" if level.harm == 1 else sentence("{harm} people or more", harm=harm),
     )
     return str(said)
 
 
-def _cap_levels(found: Cap, most: int) -> AnswerTable:
-    known = found.lost is not None
+def _cap_levels(cap: Cap, most: int) -> AnswerTable:
+    known = cap.lost is not None
     columns = (
         Column("geography", "geography", is_text=True),
         Column("L", "level"),
@@ -430,35 +435,38 @@ def _cap_levels(found: Cap, most: int) -> AnswerTable:
     )
     rows = (
         (
-            *one.place,
-            one.margin,
-            one.margin_all,
-            one.margin,
-            one.harm,
-            *(Quantity(100 * share, Style.PLACES, digits=1) for share in (one.within, *(one.reach or ()))),
-            one.within,
-            None if one.reach is None else dict(zip(map(str, CAP_SIZES), one.reach, strict=True)),
+            *cap_level.place,
+            cap_level.margin,
+            cap_level.margin_all,
+            cap_level.margin,
+            cap_level.harm,
+            *(
+                Quantity(100 * share, Style.PLACES, digits=1)
+                for share in (cap_level.within, *(cap_level.reach or ()))
+            ),
+            cap_level.within,
+            None if cap_level.reach is None else dict(zip(map(str, CAP_SIZES), cap_level.reach, strict=True)),
         )
-        for one in found.levels
+        for cap_level in cap.levels
     )
     return AnswerTable(columns, tuple(rows))
 
 
-def _cap_remark(found: Cap) -> Sentence:
+def _cap_remark(cap: Cap) -> Sentence:
     said = (
         "harm from: a count that misses this many people is further from the truth (mean square error) than "
         "it would be without the cap. % within: how often a count is within its MOE of a true count that has "
         "the cap too."
     )
-    if found.lost is None or found.cut is None:
+    if cap.lost is None or cap.cut is None:
         return sentence(f"{said} Give --codes-named to see it against people with all their codes.")
     return sentence(
         f"{said} of 100, 1,000, 10,000: the same against people with all their codes, for combination groups "
         "of that size that miss {lost} of their people. That share of all codes named is beyond the cap; "
         "{cut} of the people name more than {races}.",
-        lost=Quantity(found.lost, Style.PERCENT),
-        cut=Quantity(found.cut, Style.PERCENT),
-        races=str(found.races),
+        lost=Quantity(cap.lost, Style.PERCENT),
+        cut=Quantity(cap.cut, Style.PERCENT),
+        races=str(cap.races),
     )
 
 
@@ -500,42 +508,42 @@ def budget_fact(costs: Sequence[DesignCost]) -> Fact:
     return Fact("Total rho", first, f"replaced {second}")
 
 
-def size_cells(one: SizedLevel) -> tuple[str, ...]:
+def size_cells(sized_level: SizedLevel) -> tuple[str, ...]:
     """Write what follows for one geography and level: margin, sizes, thresholds, and what is dropped.
 
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
     >>> from discreet.census.safetab.design import sizing
-    >>> found = sizing(configuration_2020(), specification_2020(), "US", exact=False)
-    >>> size_cells(next(one for one in found.levels if one.place == ("COUNTY", 2)))
+    >>> design = sizing(configuration_2020(), specification_2020(), "US", exact=False)
+    >>> size_cells(next(level for level in design.levels if level.place == ("COUNTY", 2)))
     ('± 11', '110', '880', '1,980', '5,060', '971 / 4,971 / 19,971', '21')
     """
-    counts = (Quantity(size, Style.COUNT) for size in one.sizes)
-    steps = " / ".join(str(Quantity(step, Style.COUNT)) for step in one.thresholds)
-    cut = Quantity(one.suppression, Style.COUNT, missing="none dropped")
-    return f"± {Quantity(one.margin, Style.COUNT)}", *map(str, counts), steps, str(cut)
+    counts = (Quantity(size, Style.COUNT) for size in sized_level.sizes)
+    steps = " / ".join(str(Quantity(step, Style.COUNT)) for step in sized_level.thresholds)
+    cut = Quantity(sized_level.suppression, Style.COUNT, missing="none dropped")
+    return f"± {Quantity(sized_level.margin, Style.COUNT)}", *map(str, counts), steps, str(cut)
 
 
-def rival_epsilons(found: Rivals) -> tuple[Quantity, Quantity]:
+def rival_epsilons(rivals: Rivals) -> tuple[Quantity, Quantity]:
     """Return what discrete Gaussian and geometric noise of the same margins cost, in brief."""
-    gaussian, geometric = found.gaussian_epsilon, found.geometric_epsilon
+    gaussian, geometric = rivals.gaussian_epsilon, rivals.geometric_epsilon
     return Quantity(gaussian, Style.BRIEF, digits=4), Quantity(geometric, Style.BRIEF, digits=4)
 
 
-def rival_facts(found: Rivals) -> tuple[Fact, Fact]:
+def rival_facts(rivals: Rivals) -> tuple[Fact, Fact]:
     """Return what both kinds of noise cost at one margin, each with the size that keeps it.
 
     >>> from discreet.census.safetab.design import rivals
     >>> [(fact.label, str(fact.value), fact.note) for fact in rival_facts(rivals([(11, 9)], delta="1e-10"))]
     [('Discrete Gaussian', '3.170', 'variance 34.51'), ('Geometric', '2.338', 'scale 3.850')]
     """
-    variance, scale = (Quantity(float(size[0]), digits=4) for size in (found.variances, found.scales))
+    variance, scale = (Quantity(float(size[0]), digits=4) for size in (rivals.variances, rivals.scales))
     return (
-        Fact("Discrete Gaussian", Quantity(found.gaussian_epsilon, digits=4), f"variance {variance}"),
-        Fact("Geometric", Quantity(found.geometric_epsilon, digits=4), f"scale {scale}"),
+        Fact("Discrete Gaussian", Quantity(rivals.gaussian_epsilon, digits=4), f"variance {variance}"),
+        Fact("Geometric", Quantity(rivals.geometric_epsilon, digits=4), f"scale {scale}"),
     )
 
 
-def rival_text(found: Rivals) -> str:
+def rival_text(rivals: Rivals) -> str:
     """Say which kind of noise costs less at the same margin.
 
     >>> from discreet.census.safetab.design import rivals
@@ -543,40 +551,40 @@ def rival_text(found: Rivals) -> str:
     'With a margin of ± 11 on 9 counts of one person, geometric noise costs 26.2 % less epsilon than \
 discrete Gaussian noise.'
     """
-    margin, counts = found.margins[0]
+    margin, counts = rivals.margins[0]
     start = f"With a margin of ± {margin} on {counts} counts of one person,"
-    if not _told(found):
+    if not _told(rivals):
         return f"{start} neither kind of noise has a measurable cost."
     names = ("discrete Gaussian noise", "geometric noise")
-    first, second = names if _gaussian_wins(found) else names[::-1]
-    return f"{start} {first} costs {_saved(found)} less epsilon than {second}."
+    first, second = names if _gaussian_wins(rivals) else names[::-1]
+    return f"{start} {first} costs {_saved(rivals)} less epsilon than {second}."
 
 
-def row_rival_text(row: str, found: Rivals) -> str:
+def row_rival_text(row: str, rivals: Rivals) -> str:
     """Say which kind of noise costs less for one geography and level."""
-    return f"{row}. {rival_text(found)} For all rows together it may be the other way round."
+    return f"{row}. {rival_text(rivals)} For all rows together it may be the other way round."
 
 
-def _told(found: Rivals) -> bool:
+def _told(rivals: Rivals) -> bool:
     """Whether both kinds cost something that can be told."""
-    return found.gaussian_epsilon > 0 and found.geometric_epsilon > 0
+    return rivals.gaussian_epsilon > 0 and rivals.geometric_epsilon > 0
 
 
-def _gaussian_wins(found: Rivals) -> bool:
-    return found.gaussian_epsilon <= found.geometric_epsilon
+def _gaussian_wins(rivals: Rivals) -> bool:
+    return rivals.gaussian_epsilon <= rivals.geometric_epsilon
 
 
-def _saved(found: Rivals) -> Quantity:
+def _saved(rivals: Rivals) -> Quantity:
     """How much less the cheaper kind costs."""
-    less, more = sorted((found.gaussian_epsilon, found.geometric_epsilon))
+    less, more = sorted((rivals.gaussian_epsilon, rivals.geometric_epsilon))
     return Quantity(1 - less / more, Style.PERCENT)
 
 
-def _rivals(found: Rivals, unit: str) -> Sentence | str:
-    if not _told(found):
+def _rivals(rivals: Rivals, unit: str) -> Sentence | str:
+    if not _told(rivals):
         return "At these margins neither kind of noise costs anything that can be told."
-    first, second = ("Gaussian", "geometric")[:: 1 if _gaussian_wins(found) else -1]
-    gaussian, geometric = rival_epsilons(found)
+    first, second = ("Gaussian", "geometric")[:: 1 if _gaussian_wins(rivals) else -1]
+    gaussian, geometric = rival_epsilons(rivals)
     return sentence(
         "Kinds of noise at these margins, one stage and one {unit} added: discrete Gaussian epsilon "
         "{gaussian}, geometric {geometric}. {first} noise costs {less} less than {second}.",
@@ -584,7 +592,7 @@ def _rivals(found: Rivals, unit: str) -> Sentence | str:
         gaussian=gaussian,
         geometric=geometric,
         first=first[0].upper() + first[1:],
-        less=_saved(found),
+        less=_saved(rivals),
         second=second,
     )
 
@@ -593,7 +601,7 @@ def _rivals(found: Rivals, unit: str) -> Sentence | str:
 
 
 @describes(TotalOnlyGroups)
-def total_only_answer(found: TotalOnlyGroups) -> Answer:
+def total_only_answer(total_only_groups: TotalOnlyGroups) -> Answer:
     """Say which groups could get a total only, going by an earlier count, and what that gains.
 
     >>> from discreet.census.safetab.census2020 import specification_2020
@@ -603,63 +611,69 @@ def total_only_answer(found: TotalOnlyGroups) -> Answer:
     Total only: 0 of 7 groups would get no table by sex and age in the nation or any state, 95 % of the time \
 or more, going by t1.csv
     """
-    command = f"discreet safetab design --earlier {found.file}"
-    return Answer("Total only", _totals_record(found), tuple(_total_only(found)), command=command)
+    command = f"discreet safetab design --earlier {total_only_groups.file}"
+    return Answer(
+        "Total only",
+        _totals_record(total_only_groups),
+        tuple(_total_only(total_only_groups)),
+        command=command,
+    )
 
 
-def _total_only(found: TotalOnlyGroups) -> Iterator[Part]:
-    tabulation = found.tabulation
+def _total_only(total_only_groups: TotalOnlyGroups) -> Iterator[Part]:
+    tabulation = total_only_groups.tabulation
     below = tabulation.sides[1]
     tables = " or ".join(ladder.name for ladder in tabulation.ladders.values() if ladder.picks)
     yield Paragraph(
         sentence(
             "Total only: {groups} of {judged} groups would get no table by {tables} in {above}, {sure} of "
             "the time or more, going by {file}",
-            groups=Quantity(len(found.groups), Style.COUNT),
-            judged=Quantity(found.judged, Style.COUNT),
+            groups=Quantity(len(total_only_groups.groups), Style.COUNT),
+            judged=Quantity(total_only_groups.judged, Style.COUNT),
             tables=tables,
             above=tabulation.above,
-            sure=Quantity(found.sure, Style.PERCENT),
-            file=found.file,
+            sure=Quantity(total_only_groups.sure, Style.PERCENT),
+            file=total_only_groups.file,
         )
     )
     yield ""
-    if found.groups:
-        listed = _groups(found)
+    if total_only_groups.groups:
+        listed = _groups(total_only_groups)
         yield replace(listed, rows=listed.rows[:MOST_SHOWN])
-        if len(found.groups) > MOST_SHOWN:
-            more = Quantity(len(found.groups) - MOST_SHOWN, Style.COUNT)
+        if len(total_only_groups.groups) > MOST_SHOWN:
+            more = Quantity(len(total_only_groups.groups) - MOST_SHOWN, Style.COUNT)
             yield sentence("... and {more} more; --json lists all.", more=more)
         yield ""
     yield Paragraph(
         f"largest: its largest earlier count. {below}: how many earlier counts it has there; again: how "
         "many of them would be published on average. A group marked DETAILED_ONLY is not published there. It "
         "spends nothing on the first stage, so its totals have less noise: "
-        f"{'; '.join(str(_gain(one)) for one in found.gains)}. The sum of the budgets stays the same."
+        f"{'; '.join(str(_gain(gain)) for gain in total_only_groups.gains)}. "
+        "The sum of the budgets stays the same."
     )
     yield Paragraph(
         sentence(
             "{file} must be public, or already paid for: which groups you mark tells about it. Groups "
             "without an earlier count: {unknown}, not judged.",
-            file=found.file,
-            unknown=Quantity(found.unknown, Style.COUNT),
+            file=total_only_groups.file,
+            unknown=Quantity(total_only_groups.unknown, Style.COUNT),
         )
     )
-    yield from (Paragraph(str(Caution(f"{note}."))) for note in found.notes)
+    yield from (Paragraph(str(Caution(f"{note}."))) for note in total_only_groups.notes)
 
 
-def _gain(one: TotalOnlyGain) -> Sentence:
+def _gain(gain: TotalOnlyGain) -> Sentence:
     return sentence(
         "{place} variance {before} to {after}, MOE {wide} to {narrow}",
-        place=":".join(map(str, one.place)),
-        before=Quantity(one.variance, Style.BRIEF, digits=4),
-        after=Quantity(one.variance_total_only, Style.BRIEF, digits=4),
-        wide=str(one.margin),
-        narrow=str(one.margin_total_only),
+        place=":".join(map(str, gain.place)),
+        before=Quantity(gain.variance, Style.BRIEF, digits=4),
+        after=Quantity(gain.variance_total_only, Style.BRIEF, digits=4),
+        wide=str(gain.margin),
+        narrow=str(gain.margin_total_only),
     )
 
 
-def _groups(found: TotalOnlyGroups) -> AnswerTable:
+def _groups(total_only_groups: TotalOnlyGroups) -> AnswerTable:
     columns = (
         Column("group", "group", is_text=True),
         Column(key="name"),
@@ -669,23 +683,23 @@ def _groups(found: TotalOnlyGroups) -> AnswerTable:
         Column("largest", "largest_earlier_count"),
         Column("total only"),
         Column(key="chance_of_a_total_only"),
-        Column(found.tabulation.sides[1], "earlier_counts_below_states"),
+        Column(total_only_groups.tabulation.sides[1], "earlier_counts_below_states"),
         Column("again", "expected_below_states"),
     )
     rows = (
         (
-            one.group.code,
-            one.group.name,
-            one.group.level,
-            one.group.kind,
-            one.group.name[:40],
-            Quantity(one.largest, Style.COUNT),
-            Quantity(100 * one.chance, Style.PLACES, digits=2, unit="%"),
-            one.chance,
-            Quantity(one.below, Style.COUNT),
-            Quantity(one.kept, Style.COUNT, digits=1),
+            total_only_group.group.code,
+            total_only_group.group.name,
+            total_only_group.group.level,
+            total_only_group.group.kind,
+            total_only_group.group.name[:40],
+            Quantity(total_only_group.largest, Style.COUNT),
+            Quantity(100 * total_only_group.chance, Style.PLACES, digits=2, unit="%"),
+            total_only_group.chance,
+            Quantity(total_only_group.below, Style.COUNT),
+            Quantity(total_only_group.kept, Style.COUNT, digits=1),
         )
-        for one in found.groups
+        for total_only_group in total_only_groups.groups
     )
     return AnswerTable(columns, tuple(rows))
 
@@ -726,8 +740,8 @@ def tables_panel(lines: Sequence[Points]) -> Panel:
 
 def _lines(lines: Iterable[tuple[str, Points]]) -> tuple[Line, ...]:
     return tuple(
-        Line(at, name, place, Weight.NORMAL if place else Weight.HEAVY)
-        for place, (name, at) in enumerate(lines)
+        Line(at, name, index, Weight.NORMAL if index else Weight.HEAVY)
+        for index, (name, at) in enumerate(lines)
     )
 
 

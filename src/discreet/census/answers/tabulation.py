@@ -100,24 +100,24 @@ def nation_answer(made: Nation) -> Answer:
 
 
 @describes(Validation)
-def validation_answer(found: Validation) -> Answer:
+def validation_answer(validation: Validation) -> Answer:
     """Say whether parameters and records can be used, and every problem if not.
 
     >>> print(validation_answer(Validation((), (), {"USA": 1, "STATE": 51})).summary)
     The input can be used. Regions: USA 1, STATE 51.
     """
-    several = len(found.problems) > 1
-    kinds = f"{len(found.problems)} kinds of problems" if several else "1 kind of problem"
-    regions = ", ".join(f"{name} {number}" for name, number in found.regions.items())
+    several = len(validation.problems) > 1
+    kinds = f"{len(validation.problems)} kinds of problems" if several else "1 kind of problem"
+    regions = ", ".join(f"{name} {number}" for name, number in validation.regions.items())
     verdict = f"The input can be used. Regions: {regions}."
-    if not found.valid:
+    if not validation.valid:
         verdict = f"The input cannot be used: {kinds}."
     return Answer(
         "Check of parameters and records",
-        {"valid": found.valid, **asdict(found)},
-        (verdict, *(Paragraph(f"- {problem}") for problem in found.problems)),
-        (Fact("kinds of problems", count_quantity(len(found.problems))),),
-        tuple(Caution(f"{note}.") for note in found.notes),
+        {"valid": validation.valid, **asdict(validation)},
+        (verdict, *(Paragraph(f"- {problem}") for problem in validation.problems)),
+        (Fact("kinds of problems", count_quantity(len(validation.problems))),),
+        tuple(Caution(f"{note}.") for note in validation.notes),
         command="discreet safetab validate PARAMS DATA",
         summary=verdict,
     )

@@ -81,15 +81,15 @@ def design(
     if earlier is not None:
         need_tables("design --earlier")
         totals = total_only_groups(configuration, specification, earlier)
-    named = None if codes is None else [one.strip() for one in codes.split(",")]
+    named = None if codes is None else [code.strip() for code in codes.split(",")]
     with screen.progress("Comparing people") as progress:
-        found = [
+        sizings = [
             sizing(configuration, specification, which, **sized, codes_named=named, progress=progress)
             for which in configuration.passes
         ]
-    answer = design_answer(found, specification=spec, totals=totals)
+    answer = design_answer(sizings, specification=spec, totals=totals)
     if out is not None:
-        outputs.write({"--out": _content(outputs.kind("--out"), found, specification, answer)})
+        outputs.write({"--out": _content(outputs.kind("--out"), sizings, specification, answer)})
     screen.tell(design_written(answer, out), timed=True)
 
 
@@ -113,8 +113,8 @@ def _changed(
         raise InputError("--total-rho and --total-epsilon are given; give one of them")
     wanted = None
     if levels is not None:
-        wanted = [place for one in levels.split(",") for place in _places(one, tabulation)]
-    found = changed(
+        wanted = [place for level in levels.split(",") for place in _places(level, tabulation)]
+    changed_configuration = changed(
         configuration,
         specification,
         levels=wanted,
@@ -123,20 +123,20 @@ def _changed(
         margins={place: _whole(text) for place, text in margins.items()},
         **given,
     )
-    if not found.passes:
+    if not changed_configuration.passes:
         raise InputError("nothing is tabulated: no geography and level has a budget")
-    return found
+    return changed_configuration
 
 
-def _content(kind: str, found: Sequence[Sizing], specification: Specification, answer: Answer) -> bytes:
+def _content(kind: str, sizings: Sequence[Sizing], specification: Specification, answer: Answer) -> bytes:
     from discreet.census.reports.workbook import csv_bytes, xlsx_bytes
     from discreet.census.safetab.configuration import write_toml
 
     if kind == "toml":
-        return write_toml(found[0].configuration).encode()
+        return write_toml(sizings[0].configuration).encode()
     if kind == "json":
         return f"{json_of(answer)}\n".encode()
-    return csv_bytes(found) if kind == "csv" else xlsx_bytes(found, specification)
+    return csv_bytes(sizings) if kind == "csv" else xlsx_bytes(sizings, specification)
 
 
 def _error(text: str) -> str:
@@ -160,7 +160,7 @@ def _places(text: str, tabulation: AdaptiveTabulation) -> list[Place]:
     from discreet.budget.toml import hint
 
     name, colon, level = text.strip().partition(":")
-    words = {one.word: number for number, one in tabulation.workloads.items()}
+    words = {workload.word: number for number, workload in tabulation.workloads.items()}
     geographies, levels = tabulation.geographies, tabulation.levels
     if not colon and name in (*words, "all"):
         wanted = levels if name == "all" else (words[name],)
@@ -178,13 +178,13 @@ def _places(text: str, tabulation: AdaptiveTabulation) -> list[Place]:
 
 
 def _by_place(text: str | None, option: str, tabulation: AdaptiveTabulation) -> dict[Place, str]:
-    found: dict[Place, str] = {}
-    for one in (text or "").split(",") if text is not None else ():
-        name, sign, value = one.partition("=")
+    by_place: dict[Place, str] = {}
+    for assignment in (text or "").split(",") if text is not None else ():
+        name, sign, value = assignment.partition("=")
         if not sign or not value.strip():
-            raise InputError(f"{option} has {one.strip()!r}; it must be like COUNTY:2=0.159")
-        found.update(dict.fromkeys(_places(name, tabulation), value.strip()))
-    return found
+            raise InputError(f"{option} has {assignment.strip()!r}; it must be like COUNTY:2=0.159")
+        by_place.update(dict.fromkeys(_places(name, tabulation), value.strip()))
+    return by_place
 
 
 # -- what a run costs -------------------------------------------------------------------------------------
@@ -209,5 +209,5 @@ def account(params: Params, /, *, screen: Screen = PLAIN, **given: console.Given
     from discreet.census.answers.account import tabulation_account_answer
 
     with screen.progress("Comparing people") as progress:
-        found = account_for(params, **given, progress=progress)
-    screen.tell(tabulation_account_answer(found), timed=True)
+        tabulation_account = account_for(params, **given, progress=progress)
+    screen.tell(tabulation_account_answer(tabulation_account), timed=True)

@@ -47,7 +47,9 @@ def run(
     from discreet.census.answers.tabulation import summary_answer
     from discreet.ledger.release_run import say_where
 
-    options = Options(**{one.name: given.pop(one.name) for one in fields(Options) if one.name in given})
+    options = Options(
+        **{field.name: given.pop(field.name) for field in fields(Options) if field.name in given}
+    )
     free = options.rehearsal is not None or options.no_noise
     say_where(data, ledger=given.get("ledger"), rehearsal=free, no_ledger=no_ledger, what="safetab run")
     with screen.stages() as progress, _kept(out, options.resume):
@@ -93,9 +95,9 @@ def validate(params: Params, data: Data, /, *, screen: Screen = PLAIN, **given: 
     from discreet.census.answers.tabulation import validation_answer
 
     with screen.working("Checking"):
-        found = check_input(params, data, **given)
-    screen.tell(validation_answer(found))
-    if not found.valid:
+        validation = check_input(params, data, **given)
+    screen.tell(validation_answer(validation))
+    if not validation.valid:
         raise SystemExit(2)
 
 
@@ -188,14 +190,14 @@ def report(
     from discreet.census.reports import curator
 
     with screen.working("Comparing"):
-        found = curate(params, data, released, **given)
+        curated = curate(params, data, released, **given)
     if out is not None:
         contents = {
-            "--out": curator.curator_page(found).encode(),
-            "the table": curator.table_csv(found).encode(),
+            "--out": curator.curator_page(curated).encode(),
+            "the table": curator.table_csv(curated).encode(),
         }
         outputs.write(contents, confidential=True)
-    screen.tell(curator_answer(found, written=[place.name for place in outputs.planned.values()]))
+    screen.tell(curator_answer(curated, written=[path.name for path in outputs.planned.values()]))
 
 
 def _plan(outputs: Outputs, out: Path, released: Path) -> None:

@@ -80,7 +80,9 @@ class Mechanism:
 
         Without a first stage, cells have the noise of total-only groups.
         """
-        return tuple(one for one in (self.total_only, self.stage_one, self.stage_two) if one is not None)
+        return tuple(
+            noise for noise in (self.total_only, self.stage_one, self.stage_two) if noise is not None
+        )
 
     @property
     def noises(self) -> tuple[Noise | None, Noise | None]:
@@ -93,11 +95,11 @@ def mechanism(
 ) -> Mechanism:
     """Return the noise of a geography and level that has a budget."""
     budget = configuration.budgets[geography, level]
-    place = f"{geography}, level {level}"
+    where = f"{geography}, level {level}"
     if budget == 0:
-        raise InputError(f"{place} has no budget, so it is not tabulated")
+        raise InputError(f"{where} has no budget, so it is not tabulated")
     if (geography, level) not in configuration.thresholds:
-        raise InputError(f"{place} has no thresholds")
+        raise InputError(f"{where} has no thresholds")
     stable = specification.stability(level, configuration.max_race_codes, geography)
     ladder = configuration.tabulation.ladder(level)
     gamma, kind = configuration.gamma, configuration.privacy
@@ -109,7 +111,7 @@ def mechanism(
             shares = (Fraction(1), gamma, 1 - gamma) if ladder.picks else (Fraction(1), None, Fraction(1))
             parts = [None if part is None else budget_noise(part * budget, often, kind) for part in shares]
         except InputError as error:
-            raise InputError(f"the budget of {place} cannot be used: {error}") from None
+            raise InputError(f"the budget of {where} cannot be used: {error}") from None
     return Mechanism(
         geography=geography,
         level=level,
@@ -257,8 +259,8 @@ def survivors(
     taken = region.astype(np.int64) * iterations.size + np.searchsorted(iterations, iteration)
     taken = np.append(taken, regions * iterations.size)  # beyond all pairs, so that each has a next one
     pairs = [np.zeros(0, dtype=np.int64)]
-    for found in Trials(survival).successes(regions * iterations.size, source=source):
-        pairs.append(found[taken[np.searchsorted(taken, found)] != found])
+    for successes in Trials(survival).successes(regions * iterations.size, source=source):
+        pairs.append(successes[taken[np.searchsorted(taken, successes)] != successes])
     pair = np.concatenate(pairs)
     table, values = outcomes(survival, mechanism.ladder, pair.size, source=source)
     return GroupArrays(
@@ -318,11 +320,11 @@ def noisy(
         part = _as_picked(counts, specification, mechanism, picked, source)
         return part if allow_negative else part.clamped()
     iterations = np.array(specification.places(geography, level), dtype=np.int32)
-    total_only = np.array([one.total_only for one in specification.iterations], dtype=bool)
+    total_only = np.array([group.total_only for group in specification.iterations], dtype=bool)
     regions = len(counts.regions(geography))
-    found = counts.totals(geography, level)
-    region, iteration = (column(found, name, np.int32) for name in ("region", "iteration"))
-    count = column(found, "count", np.int64)
+    totals = counts.totals(geography, level)
+    region, iteration = (column(totals, name, np.int32) for name in ("region", "iteration"))
+    count = column(totals, "count", np.int64)
     every = draws_all(mechanism)
     if every:
         region, iteration, count = grid(regions, iterations, region, iteration, count)
@@ -362,12 +364,12 @@ def _as_picked(
 
 def true_totals(counts: GroupCounts, part: GroupArrays) -> Integers:
     """Return the true total of each group of a part."""
-    found = counts.totals(part.geography, part.level)
-    there = keys(column(found, "region", np.int32), column(found, "iteration", np.int32))
+    totals = counts.totals(part.geography, part.level)
+    there = keys(column(totals, "region", np.int32), column(totals, "iteration", np.int32))
     wanted = keys(part.region, part.iteration)
-    place = np.searchsorted(there, wanted)
-    count = np.append(column(found, "count", np.int64), 0)
-    return np.where(np.append(there, -1)[place] == wanted, count[place], 0)
+    position = np.searchsorted(there, wanted)
+    count = np.append(column(totals, "count", np.int64), 0)
+    return np.where(np.append(there, -1)[position] == wanted, count[position], 0)
 
 
 def measured(
@@ -433,9 +435,9 @@ def fill(counts: GroupCounts, part: GroupArrays, large: NDArray[np.intp]) -> Non
     if not large.size:
         return
     wanted = arrow().table({"region": part.region[large], "iteration": part.iteration[large]})
-    found = counts.cells(part.geography, part.level, wanted)
-    region, iteration = (column(found, name, np.int32) for name in ("region", "iteration"))
-    finest, count = (column(found, name, np.int64) for name in ("cell", "count"))
+    cell_counts = counts.cells(part.geography, part.level, wanted)
+    region, iteration = (column(cell_counts, name, np.int32) for name in ("region", "iteration"))
+    finest, count = (column(cell_counts, name, np.int64) for name in ("cell", "count"))
     # groups are sorted by region and iteration, so their keys are, too
     group = large[np.searchsorted(keys(part.region[large], part.iteration[large]), keys(region, iteration))]
     cell = part.starts()[group] + part.ladder.cell_of[part.table[group], finest]

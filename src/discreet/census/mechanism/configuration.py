@@ -118,13 +118,13 @@ def read_budget(value: object, *, quoted: bool = False) -> Fraction | None:
         raise InputError(
             f"a budget is {text[:40]}; it must be 0 (not tabulated), above 0, or infinite (no noise)"
         )
-    found = fraction(text, name="a budget")
-    if found and not BUDGETS[0] <= found <= BUDGETS[1]:
+    budget = fraction(text, name="a budget")
+    if budget and not BUDGETS[0] <= budget <= BUDGETS[1]:
         raise InputError(
             f"a budget is {text[:40]}; one that is neither 0 nor infinite must lie between "
             f"{float(BUDGETS[0]):g} and {BUDGETS[1]}"
         )
-    return found
+    return budget
 
 
 def read_share(value: object, *, zero: bool = False, quoted: bool = False) -> Fraction:
@@ -166,7 +166,7 @@ read_mapping = typed(dict, "an object")
 def _word(value: object, allowed: tuple[str, ...]) -> str:
     if isinstance(value, str) and not isinstance(value, Number) and value in allowed:
         return value
-    choice = " or ".join(f'"{one}"' for one in allowed) if len(allowed) < 4 else ", ".join(allowed)
+    choice = " or ".join(f'"{option}"' for option in allowed) if len(allowed) < 4 else ", ".join(allowed)
     raise InputError(f"it is {_found(value)}; it must be {choice}{hint(value, allowed)}")
 
 
@@ -184,9 +184,9 @@ def read_thresholds(many: int) -> Callable[[object], Thresholds]:
 
     def read(value: object) -> Thresholds:
         if not isinstance(value, list) or len(value) != many:
-            found = f"a list of {len(value)}" if isinstance(value, list) else _found(value)
-            raise InputError(f"it is {found}; it must be a list of exactly {words}")
-        steps = tuple(read_whole_number(one, 0) for one in value)
+            given = f"a list of {len(value)}" if isinstance(value, list) else _found(value)
+            raise InputError(f"it is {given}; it must be a list of exactly {words}")
+        steps = tuple(read_whole_number(step, 0) for step in value)
         if list(steps) != sorted(steps):
             raise InputError(f"it is {', '.join(map(str, steps))}; thresholds must not decrease")
         return steps
@@ -237,8 +237,8 @@ class SettingsReader:
     def wrong(self, text: str, key: str | None = None, *, field: str) -> None:
         """Report a problem at a key, or of the table as a whole."""
         self.bad = True
-        place = self.at if key is None else (*self.at, key)
-        self.problems.at(text, file=self.where, line=self.line(place), field=field)
+        key_path = self.at if key is None else (*self.at, key)
+        self.problems.at(text, file=self.where, line=self.line(key_path), field=field)
 
     def known(self, allowed: tuple[str, ...], why: Callable[[str], str] = lambda key: "") -> None:
         """Report keys that are not allowed."""
@@ -294,7 +294,7 @@ class SettingsReader:
             reader=reader,
             notes=notes,
         )
-        switches = [one.switch for one in tabulation.passes.values()]
+        switches = [one_pass.switch for one_pass in tabulation.passes.values()]
         if not made.passes:
             text = f"neither {' nor '.join(switches)} is true; nothing would be tabulated"
             self.wrong(text, switches[0], field=switches[0])
@@ -318,17 +318,17 @@ def read_settings(
 ) -> Configuration:
     """Read the settings and budgets of a specification: its tables `settings` and `budgets`."""
     lines = key_lines(text)
-    reader = SettingsReader(data, where, lambda place: nearest_line(lines, place), quoted=True)
+    reader = SettingsReader(data, where, lambda key_path: nearest_line(lines, key_path), quoted=True)
     given = reader.inside(reader.get("settings", read_mapping, {}), "settings")
     given.quoted = True
-    picks = any(one.picks for one in tabulation.ladders.values())
+    picks = any(ladder.picks for ladder in tabulation.ladders.values())
     given.known(("privacy", "stage_one_share", CHANCE, "allow_negative_counts", tabulation.answers.limit))
     kind: Privacy = given.get("privacy", read_privacy, "zcdp")
     budgets, thresholds = read_levels(reader, tabulation, BUDGET_WORDS[kind], "budgets")
     passes = tuple(
         which
-        for which, one in tabulation.passes.items()
-        if any(budgets[place] != 0 for place in budgets if place[0] in one.geographies)
+        for which, one_pass in tabulation.passes.items()
+        if any(budgets[place] != 0 for place in budgets if place[0] in one_pass.geographies)
     )
     if not passes:
         reader.wrong("no budget is above 0; nothing would be tabulated", "budgets", field="budgets")

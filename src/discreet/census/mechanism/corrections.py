@@ -64,11 +64,14 @@ def donate(
         )
     region_of: dict[str, Codes] = {}  # the region of each class in the order of donors, -1 if it has none
     donors_first = [
-        name for like in order for name, one in tabulation.geographies.items() if one.like == like
+        name
+        for like in order
+        for name, region_type in tabulation.geographies.items()
+        if region_type.like == like
     ]
     for geography in donors_first:
-        found = [next((r for name, r in members if name == geography), -1) for members in classes]
-        region_of[geography] = np.array(found, dtype=np.int32)
+        region_of_class = [next((r for name, r in members if name == geography), -1) for members in classes]
+        region_of[geography] = np.array(region_of_class, dtype=np.int32)
     result, count = dict(parts), 0
     for level in sorted({level for _, level in parts}):
         here = [
@@ -77,11 +80,11 @@ def donate(
         donors = _donors({name: parts[name, level] for name in here}, region_of)
         for geography in here:
             part, given = parts[geography, level], []
-            for donor, (group, place) in donors.items():
+            for donor, (group, position) in donors.items():
                 if donor != geography:
                     giver, regions = parts[donor, level], region_of[geography][group]
-                    mine = (regions >= 0) & np.isin(giver.iteration[place], tabulated[geography, level])
-                    copies = giver.take(place[mine])
+                    mine = (regions >= 0) & np.isin(giver.iteration[position], tabulated[geography, level])
+                    copies = giver.take(position[mine])
                     given.append(replace(copies, geography=geography, region=regions[mine]))
             kept = np.ones(part.size, dtype=bool)
             for copies in given:
@@ -97,7 +100,7 @@ def _donors(
 ) -> dict[str, tuple[Codes, NDArray[np.intp]]]:
     """Return for each geography, in the order of donors, the classes it gives to and the groups it gives."""
     seen = np.zeros(0, dtype=np.int64)
-    found = {}
+    donors = {}
     for geography, part in parts.items():
         members = np.flatnonzero(region_of[geography] >= 0).astype(np.int32)
         regions = region_of[geography][members]
@@ -105,10 +108,10 @@ def _donors(
         class_of[regions] = members
         group = class_of[part.region]
         key = keys(group, part.iteration)
-        place = np.flatnonzero((group >= 0) & ~np.isin(key, seen))
-        found[geography] = group[place], place
-        seen = np.concatenate([seen, key[place]])
-    return found
+        position = np.flatnonzero((group >= 0) & ~np.isin(key, seen))
+        donors[geography] = group[position], position
+        seen = np.concatenate([seen, key[position]])
+    return donors
 
 
 def partners(specification: Specification) -> dict[int, int]:
@@ -118,15 +121,15 @@ def partners(specification: Specification) -> dict[int, int]:
     """
     every, some, _ = specification.tabulation.answers.kinds
     waiting: dict[tuple[int, frozenset[str]], list[int]] = {}
-    for place, one in enumerate(specification.iterations):
-        if one.kind == some:
-            waiting.setdefault((one.level, specification.members[one.code]), []).append(place)
-    found = {}
-    for place, one in enumerate(specification.iterations):
-        key = one.level, specification.members[one.code]
-        if one.kind == every and key[1] and waiting.get(key):
-            found[place] = waiting[key].pop(0)
-    return found
+    for index, iteration in enumerate(specification.iterations):
+        if iteration.kind == some:
+            waiting.setdefault((iteration.level, specification.members[iteration.code]), []).append(index)
+    partner_of = {}
+    for index, iteration in enumerate(specification.iterations):
+        key = iteration.level, specification.members[iteration.code]
+        if iteration.kind == every and key[1] and waiting.get(key):
+            partner_of[index] = waiting[key].pop(0)
+    return partner_of
 
 
 Suppression = Literal["both", "alone"]
@@ -190,8 +193,8 @@ def corrected(
     ([1, 1], [40, 41])
     ([0, 1, 1], [39, 40, 41])
     """
-    alone, combined = (np.array([*one], dtype=np.int32) for one in (pairs, pairs.values()))
-    found = {}
+    alone, combined = (np.array([*indices], dtype=np.int32) for indices in (pairs, pairs.values()))
+    corrected_parts = {}
     for place, part in parts.items():
         if how.negative == "drop" and part.size:
             part = part.keep(np.minimum.reduceat(part.values, part.starts()) >= 0)
@@ -212,5 +215,5 @@ def corrected(
             if how.suppression == "both":
                 kept[theirs[wrong]] = False
             part = part.keep(kept)
-        found[place] = part
-    return found
+        corrected_parts[place] = part
+    return corrected_parts

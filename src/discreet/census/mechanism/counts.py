@@ -61,7 +61,7 @@ NOWHERE = -1
 def packed(tabulation: AdaptiveTabulation) -> tuple[str, ...]:
     """Return the columns of a combination of codes, three to a column; 0 is no code."""
     many = -(-len(tabulation.answers.columns) // TOGETHER)
-    return tuple(f"codes{place}" for place in range(many))
+    return tuple(f"codes{index}" for index in range(many))
 
 
 def keyed(rows: Relation, tabulation: AdaptiveTabulation) -> dict[str, Relation]:
@@ -76,7 +76,7 @@ def keyed(rows: Relation, tabulation: AdaptiveTabulation) -> dict[str, Relation]
     if not first:
         return {"last": rows[last]}
     if not all(widths[name] for name in first):
-        return {**{f"key{place}": rows[name] for place, name in enumerate(first)}, "last": rows[last]}
+        return {**{f"key{index}": rows[name] for index, name in enumerate(first)}, "last": rows[last]}
     right = reduce(and_, (rows[name].length() == widths[name] for name in first[:-1] or first))
     whole = reduce(add, (rows[name] for name in first))
     return {"first": ibis.ifelse(right, whole, ibis.null("string")), "last": rows[last]}
@@ -98,13 +98,13 @@ def cells(tabulation: AdaptiveTabulation) -> ArrowTable:
     """Return an Arrow table of all ways to write the attributes, with the finest cell that they mean."""
     pa = arrow()
     attributes = tabulation.attributes
-    sizes = [len(one.parts) for one in attributes]
-    texts, found = [], []
-    for written in product(*(one.texts.items() for one in attributes)):
+    sizes = [len(attribute.parts) for attribute in attributes]
+    texts, cell_numbers = [], []
+    for written in product(*(attribute.texts.items() for attribute in attributes)):
         texts.append([text for text, _ in written])
-        found.append(int(np.ravel_multi_index([part for _, part in written], sizes)))
-    columns = {f"value{place}": strings([row[place] for row in texts]) for place in range(len(attributes))}
-    return pa.table({**columns, "cell": pa.array(found, pa.int32())})
+        cell_numbers.append(int(np.ravel_multi_index([part for _, part in written], sizes)))
+    columns = {f"value{index}": strings([row[index] for row in texts]) for index in range(len(attributes))}
+    return pa.table({**columns, "cell": pa.array(cell_numbers, pa.int32())})
 
 
 def numbers(specification: Specification) -> ArrowTable:
@@ -120,24 +120,26 @@ def described(engine: Engine, people: Relation, areas: Relation, specification: 
     """
     tabulation = specification.tabulation
     null, identifier = tabulation.record_file.null, tabulation.record_file.identifier
-    codes = {f"code{place}": people[name] for place, name in enumerate(tabulation.answers.columns)}
+    codes = {f"code{index}": people[name] for index, name in enumerate(tabulation.answers.columns)}
     if null:
         codes = {name: column.nullif(null) for name, column in codes.items()}
-    values = {f"value{place}": people[one.column] for place, one in enumerate(tabulation.attributes)}
+    values = {
+        f"value{index}": people[attribute.column] for index, attribute in enumerate(tabulation.attributes)
+    }
     kept = [name for name in ("row", identifier) if name and name in people.columns]
     key = keyed(people, tabulation)
     shape = {"shaped": well_formed(people, tabulation)} if tabulation.record_file.lenient else {}
-    found = people.select(*kept, **key, **values, **codes, **shape)
+    records = people.select(*kept, **key, **values, **codes, **shape)
     kept += [*values, *codes, *shape, "part", "atom"]
-    found = found.left_join(areas, list(key)).select(*kept)
+    records = records.left_join(areas, list(key)).select(*kept)
     kept.append("cell")
-    found = found.left_join(engine.upload(cells(tabulation)), list(values)).select(*kept)
+    records = records.left_join(engine.upload(cells(tabulation)), list(values)).select(*kept)
     known = engine.upload(numbers(specification))
-    for place, field in enumerate(codes):
-        own = known.select(**{f"key{place}": known.code, f"number{place}": known.number})
-        kept.append(f"number{place}")
-        found = found.left_join(own, found[field] == own[f"key{place}"]).select(*kept)
-    return found
+    for index, field in enumerate(codes):
+        own = known.select(**{f"key{index}": known.code, f"number{index}": known.number})
+        kept.append(f"number{index}")
+        records = records.left_join(own, records[field] == own[f"key{index}"]).select(*kept)
+    return records
 
 
 def right_code(rows: Relation, name: str, width: int) -> Relation:
@@ -156,26 +158,26 @@ def well_formed(rows: Relation, tabulation: AdaptiveTabulation) -> Relation:
     return reduce(and_, (right_code(rows, name, widths[name]) for name in tabulation.areas.key))
 
 
-def broken_rules(found: Relation, tabulation: AdaptiveTabulation) -> dict[tuple[str, str], Relation]:
+def broken_rules(records: Relation, tabulation: AdaptiveTabulation) -> dict[tuple[str, str], Relation]:
     """Return which described records break a rule, by what is said of it and the field it is said of.
 
     The values of attributes are not among them: together they have no cell.
     """
     answers, areas = tabulation.answers, tabulation.areas
     several, word, unknown = answers.several, answers.word, f"a code is not in {answers.codes}"
-    rules = {(f"a {areas.one} is not in {tabulation.area_file.name}", areas.key[-1]): found.atom.isnull()}
+    rules = {(f"a {areas.one} is not in {tabulation.area_file.name}", areas.key[-1]): records.atom.isnull()}
     if tabulation.record_file.lenient:
-        rules = {(f"a code of a {areas.one} is not of the digits it must be", areas.key[-1]): ~found.shaped}
-    given = [found[f"code{place}"].notnull() for place in range(len(answers.columns))]
-    number = [found[f"number{place}"] for place in range(len(answers.columns))]
+        rules = {(f"a code of a {areas.one} is not of the digits it must be", areas.key[-1]): ~records.shaped}
+    given = [records[f"code{index}"].notnull() for index in range(len(answers.columns))]
+    number = [records[f"number{index}"] for index in range(len(answers.columns))]
     several_given = given[: len(several)]
     if several:
         none = reduce(and_, (~there for there in several_given))
         rules[f"a {tabulation.unit} has no {word} code; at least one is required", several[0]] = none
     for name, (before, after) in zip(several[1:], pairwise(several_given), strict=True):
         rules[f"a {word} code follows an empty one", name] = ~before & after
-    for place, (name, there) in enumerate(zip(several, several_given, strict=True)):
-        rules[unknown, name] = there & number[place].isnull()
+    for index, (name, there) in enumerate(zip(several, several_given, strict=True)):
+        rules[unknown, name] = there & number[index].isnull()
     if answers.one:
         rules[unknown, answers.one] = number[-1].isnull()
     return rules
@@ -189,19 +191,19 @@ def coded_cells(engine: Engine, people: Relation, areas: Relation, specification
     import ibis
 
     tabulation = specification.tabulation
-    found = described(engine, people, areas, specification)
-    wrong = reduce(or_, (found.cell.isnull(), *broken_rules(found, tabulation).values()))
+    records = described(engine, people, areas, specification)
+    wrong = reduce(or_, (records.cell.isnull(), *broken_rules(records, tabulation).values()))
     shifted = [
-        found[f"number{place}"].fill_null(0) * (1 << BITS * (place % TOGETHER))
-        for place in range(len(tabulation.answers.columns))
+        records[f"number{index}"].fill_null(0) * (1 << BITS * (index % TOGETHER))
+        for index in range(len(tabulation.answers.columns))
     ]
-    return found.select(
-        part=found.part.fill_null(NOWHERE),
-        atom=found.atom,
-        cell=found.cell,
+    return records.select(
+        part=records.part.fill_null(NOWHERE),
+        atom=records.atom,
+        cell=records.cell,
         **{
-            name: reduce(add, shifted[TOGETHER * place : TOGETHER * (place + 1)])
-            for place, name in enumerate(packed(tabulation))
+            name: reduce(add, shifted[TOGETHER * index : TOGETHER * (index + 1)])
+            for index, name in enumerate(packed(tabulation))
         },
         wrong=ibis.ifelse(wrong, ibis.literal(1, "int8"), ibis.literal(0, "int8")),
         people=ibis.literal(1, "int64"),
@@ -218,10 +220,10 @@ def combinations(engine: Engine, people: Relation, codes: Sequence[str]) -> Rela
     return engine.keep(distinct.mutate(combination=number.cast("int32")))
 
 
-def _code(combined: Relation, place: int) -> Relation:
+def _code(combined: Relation, index: int) -> Relation:
     """The number of a code of a combination, 0 if there is none."""
-    column = combined[f"codes{place // TOGETHER}"]
-    return (column >> (BITS * (place % TOGETHER))) & ((1 << BITS) - 1)
+    column = combined[f"codes{index // TOGETHER}"]
+    return (column >> (BITS * (index % TOGETHER))) & ((1 << BITS) - 1)
 
 
 def members(engine: Engine, combined: Relation, specification: Specification, most: int) -> Relation:
@@ -232,12 +234,12 @@ def members(engine: Engine, combined: Relation, specification: Specification, mo
     import ibis
 
     answers = specification.tabulation.answers
-    every, some, one = answers.kinds
+    every, some, single_kind = answers.kinds
     known = engine.upload(mapping(specification))
-    found = []
+    memberships = []
     if answers.several:
-        own = known.filter(known.kind != one)
-        each = [combined.select("combination", number=_code(combined, place)) for place in range(most)]
+        own = known.filter(known.kind != single_kind)
+        each = [combined.select("combination", number=_code(combined, index)) for index in range(most)]
         codes = ibis.union(*each, distinct=True) if most > 1 else each[0]
         codes = codes.filter(codes.number > 0)
         many = codes.group_by("combination").agg(many=codes.count())
@@ -248,20 +250,24 @@ def members(engine: Engine, combined: Relation, specification: Specification, mo
             .agg(sharing=lambda t: t.count())
         )
         alone = shared.inner_join(many, "combination")
-        found.append(alone.filter(alone.sharing == alone.many).select("combination", "iteration"))
-        found.append(joined.filter(joined.kind == some).select("combination", "iteration").distinct())
+        memberships.append(alone.filter(alone.sharing == alone.many).select("combination", "iteration"))
+        memberships.append(joined.filter(joined.kind == some).select("combination", "iteration").distinct())
     if answers.one:
-        own = known.filter(known.kind == one)
+        own = known.filter(known.kind == single_kind)
         single = combined.select("combination", number=_code(combined, len(answers.several)))
-        found.append(single.inner_join(own, "number").select("combination", "iteration"))
-    return engine.keep(reduce(lambda left, right: left.union(right, distinct=False), found))
+        memberships.append(single.inner_join(own, "number").select("combination", "iteration"))
+    return engine.keep(reduce(lambda left, right: left.union(right, distinct=False), memberships))
 
 
 def mapping(specification: Specification) -> ArrowTable:
     """Return an Arrow table of what codes mean: the code's number, the index of a group, the group's kind."""
     pa = arrow()
-    index = {one.code: place for place, one in enumerate(specification.iterations) if one.level}
-    number = {code: place for place, code in enumerate(specification.codes, 1)}
+    index = {
+        iteration.code: position
+        for position, iteration in enumerate(specification.iterations)
+        if iteration.level
+    }
+    number = {code: position for position, code in enumerate(specification.codes, 1)}
     pairs = [
         (number[code], index[group])
         for code, groups in specification.mapped.items()
@@ -392,9 +398,9 @@ class GroupCounts:
         self._parts = parts
         self.tabulation = specification.tabulation
         self._codes = packed(self.tabulation)
-        self._levels = np.array([one.level for one in specification.iterations], dtype=np.int8)
+        self._levels = np.array([iteration.level for iteration in specification.iterations], dtype=np.int8)
         self._below, self._above = (
-            np.array([one.tabulated(below=below) for one in specification.iterations], dtype=bool)
+            np.array([iteration.tabulated(below=below) for iteration in specification.iterations], dtype=bool)
             for below in (True, False)
         )
         batches = parts.batches()
@@ -432,12 +438,12 @@ class GroupCounts:
                 }
             )
         )
-        found = self._members.inner_join(levels, "iteration")
-        many = found.group_by(["combination", "level"]).agg(
-            below=found.below.cast("int64").sum(), above=found.above.cast("int64").sum()
+        memberships = self._members.inner_join(levels, "iteration")
+        many = memberships.group_by(["combination", "level"]).agg(
+            below=memberships.below.cast("int64").sum(), above=memberships.above.cast("int64").sum()
         )
         most = many.group_by("level").agg(below=many.below.max(), above=many.above.max())
-        of_groups = {one.groups: level for level, one in self.tabulation.workloads.items()}
+        of_groups = {workload.groups: level for level, workload in self.tabulation.workloads.items()}
         for row, below in product(self._engine.fetch(most).to_pylist(), (True, False)):
             geography, side = self.tabulation.side(below=below), "below" if below else "above"
             if geography is not None and row["level"] in of_groups:
@@ -540,11 +546,13 @@ class GroupCounts:
         # regions and groups that nobody asked for go before people are spread over their groups
         rows = source.inner_join(parents.semi_join(asked, "region"), "part")
         members = self._members.semi_join(asked, "iteration")
-        found = rows.inner_join(members, "combination").select("region", "iteration", "cell", "people")
-        found = found.semi_join(asked, ["region", "iteration"])
-        found = found.group_by(["region", "iteration", "cell"]).agg(count=found.people.sum())
-        found = found.select("region", "iteration", "cell", "count")
-        table = engine.fetch(found, sort=["region", "iteration", "cell"])
+        cell_counts = rows.inner_join(members, "combination").select("region", "iteration", "cell", "people")
+        cell_counts = cell_counts.semi_join(asked, ["region", "iteration"])
+        cell_counts = cell_counts.group_by(["region", "iteration", "cell"]).agg(
+            count=cell_counts.people.sum()
+        )
+        cell_counts = cell_counts.select("region", "iteration", "cell", "count")
+        table = engine.fetch(cell_counts, sort=["region", "iteration", "cell"])
         engine.drop(asked)
         engine.drop(parents)
         self.seconds += time.perf_counter() - start
@@ -554,9 +562,9 @@ class GroupCounts:
         """Return people by part, combination and cell, and which parts make which regions."""
         if self._base is not None:
             return self._base.rename(part="atom"), self.geography.from_atoms(geography)
-        one = self.tabulation.geographies[geography]
+        region_type = self.tabulation.geographies[geography]
         rolled = {name for own in self.tabulation.passes.values() for name in own.rolled_up}
-        own = geography if geography in rolled else one.sums_of
+        own = geography if geography in rolled else region_type.sums_of
         if own in rolled:
             return self._parts.every(own).rename(part="region"), self.geography.sums(geography, own)
         return self._parts.every("atoms").rename(part="atom"), self.geography.from_atoms(geography)

@@ -61,10 +61,10 @@ def stability(
     worlds in `test_safetab_stability.py`.
 
     >>> pairs = {"2001": frozenset({"a", "b"})}
-    >>> found = stability(pairs, pairs, {}, max_race_codes=8)
-    >>> found.value, found.reached
+    >>> bound = stability(pairs, pairs, {}, max_race_codes=8)
+    >>> bound.value, bound.reached
     (2, True)
-    >>> found.why
+    >>> bound.why
     'in this specification a person is in at most 2 race groups where the formula says 8'
     >>> unpaired = {name: frozenset({code}) for name, code in (("1", "a"), ("2", "b"))}
     >>> stability(pairs, unpaired, {}, max_race_codes=2).why
@@ -79,7 +79,7 @@ says 2'
     pairs = paired(alone.values(), combination.values())
     direct = several_bound(alone, in_alone, in_combination, max_race_codes)
     race = min(direct, formula) if pairs else direct
-    found = several_witness(alone, in_alone, in_combination, max_race_codes, race)
+    witnessed = several_witness(alone, in_alone, in_combination, max_race_codes, race)
     kinds, word = f"{names[0]} and {names[1]} iterations are", names[2]
     limits = f"{race} {word} groups where the formula says {formula}"
     if race < formula:
@@ -89,14 +89,14 @@ says 2'
     elif race == formula:
         why = f"{kinds} not paired, but the formula holds, found directly"
     else:
-        can = "can" if found == race else "could"
+        can = "can" if witnessed == race else "could"
         why = f"{kinds} not paired, and a person {can} be in {limits}"
     return Stability(
         value=race + most_ethnicity,
         race=race,
         ethnicity=most_ethnicity,
         paired=pairs,
-        reached=found == race,
+        reached=witnessed == race,
         why=why,
         plain=pairs and race >= formula,
     )
@@ -108,11 +108,11 @@ def by_code(groups: Mapping[str, frozenset[str]]) -> dict[str, frozenset[str]]:
     >>> by_code({"1": frozenset({"a"}), "2": frozenset({"a"})}) == {"a": frozenset({"1", "2"})}
     True
     """
-    found: dict[str, set[str]] = {}
+    iterations_of: dict[str, set[str]] = {}
     for name, codes in groups.items():
         for code in codes:
-            found.setdefault(code, set()).add(name)
-    return {code: frozenset(names) for code, names in found.items()}
+            iterations_of.setdefault(code, set()).add(name)
+    return {code: frozenset(names) for code, names in iterations_of.items()}
 
 
 def paired(alone: Iterable[frozenset[str]], combination: Iterable[frozenset[str]]) -> bool:
@@ -167,7 +167,9 @@ def several_witness(
         shared: frozenset[str] | None = None
         for _ in range(min(most, len(left))):
             # ties are broken by the code, so that the answer is the same each time
-            _, code = max((len(in_combination.get(one, nothing) - counted), one) for one in left)
+            _, code = max(
+                (len(in_combination.get(candidate, nothing) - counted), candidate) for candidate in left
+            )
             left.remove(code)
             counted |= in_combination.get(code, nothing)
             own = in_alone.get(code, nothing)
@@ -221,21 +223,23 @@ class Specification:
     @cached_property
     def members(self) -> Mapping[str, frozenset[str]]:
         """The codes that belong to each group."""
-        found: dict[str, set[str]] = {iteration.code: set() for iteration in self.iterations}
+        codes_of: dict[str, set[str]] = {iteration.code: set() for iteration in self.iterations}
         for code, groups in self.mapped.items():
             for group in groups:
-                found[group].add(code)
-        return {group: frozenset(codes) for group, codes in found.items()}
+                codes_of[group].add(code)
+        return {group: frozenset(codes) for group, codes in codes_of.items()}
 
     def tabulated(self, geography: str, level: int) -> tuple[Iteration, ...]:
         """Return the groups of a level that are tabulated at a geography, in the order of the files."""
-        return tuple(self.iterations[place] for place in self.places(geography, level))
+        return tuple(self.iterations[index] for index in self.places(geography, level))
 
     def places(self, geography: str, level: int) -> list[int]:
         """Return where those groups stand among all iterations."""
         own, below = self.tabulation.workloads[level].groups, self.tabulation.is_below(geography)
         every = enumerate(self.iterations)
-        return [place for place, one in every if one.level == own and one.tabulated(below=below)]
+        return [
+            index for index, iteration in every if iteration.level == own and iteration.tabulated(below=below)
+        ]
 
     def stability(self, level: int, max_race_codes: int, geography: str | None = None) -> Stability:
         """Return how many groups of one region one person can be counted in, at most.
@@ -256,8 +260,8 @@ class Specification:
         if key not in self._stabilities:
             answers = tabulation.answers
             classes: dict[str, dict[str, frozenset[str]]] = {kind: {} for kind in answers.kinds}
-            for one in self.tabulated(geography, level):
-                classes[one.kind][one.code] = self.members[one.code]
+            for iteration in self.tabulated(geography, level):
+                classes[iteration.kind][iteration.code] = self.members[iteration.code]
             every, some, single = classes.values()
             self._stabilities[key] = stability(
                 every,

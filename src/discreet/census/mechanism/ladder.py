@@ -59,7 +59,7 @@ class Attribute:
         if by is None:
             return [((ALL,) * len(self.labels), tuple(range(len(self.parts))))]
         if by == "each":
-            return [(labels, (place,)) for place, labels in enumerate(self.parts)]
+            return [(labels, (index,)) for index, labels in enumerate(self.parts)]
         if isinstance(by, list) and self.starts:
             if (
                 not all(is_whole(start) for start in by)
@@ -76,7 +76,7 @@ class Attribute:
             return [
                 (
                     range_labels(start, end, len(self.labels)),
-                    tuple(place for place, own in enumerate(self.starts) if start <= own <= end),
+                    tuple(index for index, own in enumerate(self.starts) if start <= own <= end),
                 )
                 for start, end in zip(by, ends, strict=True)
             ]

@@ -142,10 +142,10 @@ def published_rows(part: GroupArrays) -> Integers:
     result = np.empty(int(heights.sum()), dtype=np.int64)
     for table in np.unique(part.table).tolist():
         rung, groups = part.ladder.rungs[table], np.flatnonzero(part.table == table)
-        for place, row in enumerate(rung.rows):
+        for index, row in enumerate(rung.rows):
             cells = starts[groups]
             values = part.values[cells + row.cells[0]]
             for cell in row.cells[1:]:
                 values = values + part.values[cells + cell]
-            result[first[groups] + place] = values
+            result[first[groups] + index] = values
     return result

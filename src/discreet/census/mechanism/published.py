@@ -65,17 +65,17 @@ class PublishedTotals:
         tabulation, regions = self.specification.tabulation, dict(geography.regions)
         numbers = {name: number for number, name in enumerate(tabulation.geographies)}
         self._refuse_others(geography, strict)
-        found: dict[Place, Picked] = {}
+        picked_by_place: dict[Place, Picked] = {}
         for name in dict.fromkeys(name for name, _ in places):
             rows = np.flatnonzero((self.geography == numbers[name]) & (self.iteration >= 0))
             rows, region, regions[name] = self._regions(rows, name, geography, configuration)
             iteration = self.iteration[rows].astype(np.int32)
             order = np.lexsort((iteration, region))
             region, iteration, count = region[order], iteration[order], self.count[rows][order]
-            for place in (one for one in places if one[0] == name):
+            for place in (asked_place for asked_place in places if asked_place[0] == name):
                 own = np.isin(iteration, self.specification.places(*place))
-                found[place] = Picked(region[own], iteration[own], count[own])
-        return replace(geography, regions=regions), found
+                picked_by_place[place] = Picked(region[own], iteration[own], count[own])
+        return replace(geography, regions=regions), picked_by_place
 
     def _refuse_others(self, geography: Geography, strict: bool) -> None:
         """Raise if a row is of a region or group that is not known."""
@@ -97,36 +97,36 @@ class PublishedTotals:
     def _places(self, rows: NDArray[np.intp], known: Sequence[str]) -> Integers:
         """Return where the regions of some rows stand among those known, -1 where they do not."""
         ids = self.region.take(arrow().array(rows))
-        found = arrow("compute").index_in(ids, value_set=strings(list(known)))
-        return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+        positions = arrow("compute").index_in(ids, value_set=strings(list(known)))
+        return np.asarray(positions.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
     def _regions(
         self, rows: NDArray[np.intp], name: str, geography: Geography, configuration: Configuration
     ) -> tuple[NDArray[np.intp], Codes, tuple[str, ...]]:
         """Return the rows that are taken, the number of each one's region, and all regions there are then."""
         known = geography.regions[name]
-        place = self._places(rows, known)
-        others = self.region.take(arrow().array(rows[place < 0])).unique().to_pylist()
+        position = self._places(rows, known)
+        others = self.region.take(arrow().array(rows[position < 0])).unique().to_pylist()
         taken = sorted(set(others) & _possible(others, name, geography, configuration))
         more = self._places(rows, taken)
-        region = np.where(place >= 0, place, more + len(known))
-        kept = (place >= 0) | (more >= 0)
+        region = np.where(position >= 0, position, more + len(known))
+        kept = (position >= 0) | (more >= 0)
         return rows[kept], region[kept].astype(np.int32), (*known, *taken)
 
 
 def _possible(ids: Sequence[str], name: str, geography: Geography, configuration: Configuration) -> set[str]:
     """Return those of some ids that can be of regions of a geography although no area is in them."""
     tabulation = geography.tabulation
-    one, part = tabulation.geographies[name], tabulation.areas.part
-    if not one.columns:
+    region_type, part = tabulation.geographies[name], tabulation.areas.part
+    if not region_type.columns:
         return set(ids)
     which = next(own.name for own in tabulation.passes.values() if name in own.geographies)
-    if part and one.columns[0] == part:
+    if part and region_type.columns[0] == part:
         return {text for text in ids if text.startswith(configuration.parts(which))}
     # areas that are in no region have a code all the same
     keys = geography.keys
     own = np.isin(keys.column("part").to_numpy(), [at for at, of in geography.passes.items() if of == which])
-    columns = [np.asarray(keys.column(column).to_pylist(), dtype=str)[own] for column in one.columns]
+    columns = [np.asarray(keys.column(column).to_pylist(), dtype=str)[own] for column in region_type.columns]
     return set(reduce(np.char.add, columns).tolist())
 
 
@@ -146,7 +146,7 @@ def read_totals(path: Path, specification: Specification) -> PublishedTotals:
     problems.rows(odd, "an id is not of 1 to 32 letters and digits", "REGION_ID")
     problems.rows(_again(table), "a group occurs twice; each may occur once", "ITERATION_CODE")
     problems.stop()
-    codes = strings([one.code for one in specification.iterations])
+    codes = strings([group.code for group in specification.iterations])
     iteration = pc.index_in(table.column("ITERATION_CODE").combine_chunks(), value_set=codes)
     return PublishedTotals(
         path,
@@ -181,24 +181,24 @@ def find_totals(
     `totals` is a list, or the folder of an output that has one, `t1`. Without it the specification says: a
     name with an ending is a file beside it, a name without one a table of the folder of data.
     """
-    ladders = [one for one in tabulation.ladders.values() if not one.picks]
+    ladders = [ladder for ladder in tabulation.ladders.values() if not ladder.picks]
     if totals is not None:
         if not ladders:
             raise InputError(
                 f"totals are given, but {tabulation.title} measures its own: no ladder takes its table from "
                 "an input"
             )
-        return dict.fromkeys((one.name for one in ladders), _list(totals))
-    return {one.name: _own(one, params, data) for one in ladders}
+        return dict.fromkeys((ladder.name for ladder in ladders), _list(totals))
+    return {ladder.name: _own(ladder, params, data) for ladder in ladders}
 
 
 def _list(totals: Path) -> Path:
     if not totals.is_dir():
         return totals
-    found = find_output(totals, "t1", ENDINGS)
-    if found is None:
+    path = find_output(totals, "t1", ENDINGS)
+    if path is None:
         raise InputError(f"there is no t1 in {totals}; name the output of a tabulation, or a list of totals")
-    return found
+    return path
 
 
 def _own(ladder: Ladder, params: Path, data: Path) -> Path:
@@ -224,14 +224,16 @@ def picked_groups(
     places: Sequence[Place],
 ) -> tuple[Geography, dict[Place, Picked]]:
     """Return the groups that lists pick, and the regions with those that only a list has."""
-    tabulation, found = configuration.tabulation, dict[Place, Picked]()
-    for name, one in lists.items():
+    tabulation, picked_by_place = configuration.tabulation, dict[Place, Picked]()
+    for name, published_totals in lists.items():
         ladder = tabulation.ladders[name]
         own = [place for place in places if tabulation.ladder(place[1]) is ladder]
         strict = ladder.others == "refused"
-        geography, some = one.picked(geography, configuration, own, strict=strict)
-        found |= some
-    if len(lists) == len(tabulation.ladders) and not any(one.region.size for one in found.values()):
-        names = " and ".join(dict.fromkeys(one.path.name for one in lists.values()))
+        geography, some = published_totals.picked(geography, configuration, own, strict=strict)
+        picked_by_place |= some
+    if len(lists) == len(tabulation.ladders) and not any(
+        picked.region.size for picked in picked_by_place.values()
+    ):
+        names = " and ".join(dict.fromkeys(published_totals.path.name for published_totals in lists.values()))
         raise InputError(f"{names} has no group that is tabulated, so nothing would be published")
-    return geography, found
+    return geography, picked_by_place

@@ -108,7 +108,7 @@ class Source:
             return False
         types, is_a = self.table.schema, arrow().types
         held = [types.field(self.written[name]).type for name in self.columns]
-        return not any(is_a.is_floating(one) or is_a.is_decimal(one) for one in held)
+        return not any(is_a.is_floating(column_type) or is_a.is_decimal(column_type) for column_type in held)
 
     def relation(self, engine: Engine, problems: Problems) -> Relation:
         """Return the columns that are read, as texts; an empty field is null."""
@@ -122,7 +122,9 @@ class Source:
         else:
             table = engine.parquet(self._copied(engine.place / f"{engine.fresh()}.parquet", problems))
             written = {name: name for name in self.columns}
-        return table.select(**{name: table[one].cast("string") for name, one in written.items()})
+        return table.select(
+            **{name: table[written_name].cast("string") for name, written_name in written.items()}
+        )
 
     def _copied(self, target: Path, problems: Problems) -> Path:
         """Write the columns that are read as Parquet, which every engine reads; raise if a row is none."""
@@ -133,7 +135,7 @@ class Source:
         target.touch(mode=0o600)
         with pq.ParquetWriter(target, schema) as writer:
             for batch in self.table.batches(kinds, self.problems(problems), coded=False):
-                texts = (batch.column(one).cast(pa.string()) for one in kinds)
+                texts = (batch.column(column).cast(pa.string()) for column in kinds)
                 fields = [
                     pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.string()), text) for text in texts
                 ]
@@ -155,9 +157,9 @@ def find_sources(
     data, problems = Path(data), Problems()
     wanted = dict(zip(ROLES, (tabulation.area_file, tabulation.record_file), strict=True))
     if not data.is_dir():
-        both = " and ".join(one.name for one in wanted.values())
+        both = " and ".join(data_file.name for data_file in wanted.values())
         raise InputError(f"{data} is not a directory; it must be one that holds {both}")
-    found = []
+    sources = []
     for role in roles:
         file = wanted[role]
         paths = _files(data, file.name, USUAL) or _files(data, file.name, FILE_ENDINGS)
@@ -169,9 +171,9 @@ def find_sources(
             problems.at(f"{both} are both in {data}; keep one of them", file=file.name)
         else:
             with problems.gathering():
-                found.append(_opened(role, paths[0], file, tabulation, problems))
+                sources.append(_opened(role, paths[0], file, tabulation, problems))
     problems.stop()
-    return tuple(found)
+    return tuple(sources)
 
 
 def _files(data: Path, name: str, endings: Iterable[str]) -> list[Path]:
@@ -192,13 +194,13 @@ def _opened(
     optional = [file.identifier] if file.identifier else []
     table = open_table(path, wanted=[*needed, *optional])
     if isinstance(table, Delimited) and file.separator not in ("", table.sign):
-        found, due = SIGNS[table.sign], SIGNS[file.separator]
-        problems.say(f"{path.name} has {found} between the fields; the specification asks for {due}")
+        separator, due = SIGNS[table.sign], SIGNS[file.separator]
+        problems.say(f"{path.name} has {separator} between the fields; the specification asks for {due}")
     written = find_columns(
         table.names, needed=needed, optional=optional, table=table.shown, problems=problems
     )
     # ages may be numbers; codes are texts, for they have leading zeros
-    numbers = {one.column for one in tabulation.attributes} | {file.identifier}
+    numbers = {attribute.column for attribute in tabulation.attributes} | {file.identifier}
     kinds: dict[str, Kind] = {
         name: "text" if name in numbers else "code" for name in (*file.columns, *optional) if name in written
     }
@@ -365,7 +367,9 @@ def _locate(source: Source, engine: Engine, problems: Problems, rules: Callable[
         assert isinstance(local, DuckDB)
         table = local.keep(source.relation(local, problems), in_order=True)
         rows, broken = rules(table.mutate(row=table.rowid()))
-        flags = local.keep(rows.select("row", **{f"rule{at}": one for at, one in enumerate(broken.values())}))
+        flags = local.keep(
+            rows.select("row", **{f"rule{at}": condition for at, condition in enumerate(broken.values())})
+        )
         some: dict[tuple[str, str], tuple[list[int], int]] = {}
         wrong = [flags.filter(flags[f"rule{at}"]) for at in range(len(broken))]
         for rule, those, total in zip(broken, wrong, local.count(*wrong), strict=True):
@@ -405,21 +409,21 @@ def _area_rules(tabulation: AdaptiveTabulation, rows: Relation) -> Rules:
 
 def _person_rules(engine: Engine, areas: Relation, specification: Specification, rows: Relation) -> Rules:
     tabulation = specification.tabulation
-    found, known = described(engine, rows, areas, specification), cells(tabulation)
+    records, known = described(engine, rows, areas, specification), cells(tabulation)
 
     def outside(column: str) -> Relation:
-        return ~found[column].isin(known.column(column).unique().to_pylist()).fill_null(False)
+        return ~records[column].isin(known.column(column).unique().to_pylist()).fill_null(False)
 
     rules = {
-        (one.wrong, one.column): outside(f"value{place}")
-        for place, one in reversed([*enumerate(tabulation.attributes)])
+        (attribute.wrong, attribute.column): outside(f"value{index}")
+        for index, attribute in reversed([*enumerate(tabulation.attributes)])
     }
-    rules |= broken_rules(found, tabulation)
+    rules |= broken_rules(records, tabulation)
     identifier = tabulation.record_file.identifier
     if identifier and identifier in rows.columns:
         text = "a record identifier occurs twice; each may occur once"
-        rules[text, identifier] = found[identifier].notnull() & _again(found, identifier)
-    return found, rules
+        rules[text, identifier] = records[identifier].notnull() & _again(records, identifier)
+    return records, rules
 
 
 def count(

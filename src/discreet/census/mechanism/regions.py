@@ -66,9 +66,9 @@ class Geography:
         make regions differ on paper. Geographies that are like no other are not compared.
         """
         dry = np.array([region not in without for region in self.left_out], dtype=bool)
-        found: dict[bytes, list[tuple[str, int]]] = {}
-        for geography, one in self.tabulation.geographies.items():
-            if not one.like or not self.regions[geography]:
+        classes: dict[bytes, list[tuple[str, int]]] = {}
+        for geography, region_type in self.tabulation.geographies.items():
+            if not region_type.like or not self.regions[geography]:
                 continue
             region = self.atoms[geography]
             atoms = np.flatnonzero((region >= 0) & dry)
@@ -77,8 +77,8 @@ class Geography:
             for index, (start, end) in enumerate(pairwise(ends)):
                 if end > start:
                     key = atoms[order[start:end]].tobytes()
-                    found.setdefault(key, []).append((geography, index))
-        return tuple(tuple(members) for members in found.values() if len(members) > 1)
+                    classes.setdefault(key, []).append((geography, index))
+        return tuple(tuple(members) for members in classes.values() if len(members) > 1)
 
 
 def pairs_of(part: NDArray[np.int32], region: NDArray[np.int32]) -> ArrowTable:
@@ -88,7 +88,7 @@ def pairs_of(part: NDArray[np.int32], region: NDArray[np.int32]) -> ArrowTable:
 
 def code_columns(tabulation: AdaptiveTabulation) -> tuple[str, ...]:
     """Return the columns of the file of areas that tell atoms apart, in the order of the file."""
-    used = {column for one in tabulation.geographies.values() for column in one.columns}
+    used = {column for region_type in tabulation.geographies.values() for column in region_type.columns}
     used |= {tabulation.areas.part} if tabulation.areas.part else set()
     return tuple(name for name in tabulation.area_file.columns if name in used)
 
@@ -117,14 +117,21 @@ def build_regions(codes: ArrowTable, configuration: Configuration) -> Geography:
             texts = _names(tabulation.geographies[name], columns, inside)
             # an empty name is no region
             there = chosen & (texts != "")
-            found, index = np.unique(texts[there], return_inverse=True)
-            regions[name] = tuple(found.tolist())
+            distinct, index = np.unique(texts[there], return_inverse=True)
+            regions[name] = tuple(distinct.tolist())
             atoms[name] = np.full(texts.size, -1, dtype=np.int32)
             atoms[name][there] = index
     every, number = np.unique(parts, return_inverse=True)
     keys = codes.append_column("atom", pa.array(atom))
     keys = keys.append_column("part", pa.array(number.astype(np.int16)))
-    like = next((one for one in tabulation.geographies.values() if one.like == tabulation.without[1]), None)
+    like = next(
+        (
+            region_type
+            for region_type in tabulation.geographies.values()
+            if region_type.like == tabulation.without[1]
+        ),
+        None,
+    )
     left_out = [""] * int(inside.sum()) if like is None else _names(like, columns, inside).tolist()
     return Geography(
         tabulation,
@@ -144,37 +151,43 @@ def build_regions(codes: ArrowTable, configuration: Configuration) -> Geography:
 
 
 def _names(
-    one: RegionType, columns: Mapping[str, NDArray[np.str_]], inside: NDArray[np.bool_]
+    region_type: RegionType, columns: Mapping[str, NDArray[np.str_]], inside: NDArray[np.bool_]
 ) -> NDArray[np.str_]:
     """Return the name of the region of each atom, empty where there is none."""
-    if not one.columns:
-        return np.full(int(inside.sum()), one.id or one.name)
-    own = [columns[name][inside] for name in one.columns]
+    if not region_type.columns:
+        return np.full(int(inside.sum()), region_type.id or region_type.name)
+    own = [columns[name][inside] for name in region_type.columns]
     whole: NDArray[np.str_] = reduce(np.char.add, own)
-    return np.where(own[-1] == one.outside, "", whole) if one.outside else whole
+    return np.where(own[-1] == region_type.outside, "", whole) if region_type.outside else whole
 
 
-def _check_parts(configuration: Configuration, found: Mapping[str, bool]) -> None:
+def _check_parts(configuration: Configuration, has_area: Mapping[str, bool]) -> None:
     """Raise if a pass that is run has no area."""
     tabulation = configuration.tabulation
     file, word = tabulation.area_file.name, tabulation.areas.part_word
     passes = [tabulation.passes[which] for which in configuration.passes]
-    if not any(found.values()):
+    if not any(has_area.values()):
         wanted = [
-            f"no {word} of {one.filter}" if one.filter else f"not {one.title} ({', '.join(one.codes)})"
-            for one in passes
+            f"no {word} of {one_pass.filter}"
+            if one_pass.filter
+            else f"not {one_pass.title} ({', '.join(one_pass.codes)})"
+            for one_pass in passes
         ]
         raise InputError(f"{file} has {' and '.join(wanted)}, so nothing would be tabulated")
-    for one in passes:
+    for one_pass in passes:
         # a filter of all parts, as in production, fits any file; one that names some and finds none is wrong
-        if one.filter and set(configuration.parts(one.name)) != set(one.codes) and not found[one.name]:
+        if (
+            one_pass.filter
+            and set(configuration.parts(one_pass.name)) != set(one_pass.codes)
+            and not has_area[one_pass.name]
+        ):
             raise InputError(
-                f"{file} has no {word} of {one.filter}, so nothing of {one.where} would be tabulated; "
-                f"name other {word}s, or set {one.switch} to false"
+                f"{file} has no {word} of {one_pass.filter}, so nothing of {one_pass.where} would be "
+                f"tabulated; name other {word}s, or set {one_pass.switch} to false"
             )
 
 
-def _notes(configuration: Configuration, found: set[str]) -> tuple[str, ...]:
+def _notes(configuration: Configuration, present: set[str]) -> tuple[str, ...]:
     tabulation = configuration.tabulation
     file, word = tabulation.area_file.name, tabulation.areas.part_word
 
@@ -182,18 +195,21 @@ def _notes(configuration: Configuration, found: set[str]) -> tuple[str, ...]:
         return f"{len(parts)} {word}{'s' * (len(parts) != 1)}"
 
     notes = []
-    own = {code for one in tabulation.passes.values() if not one.filter for code in one.codes}
-    for one in (tabulation.passes[which] for which in configuration.passes):
-        wanted = configuration.parts(one.name)
-        absent = [part for part in wanted if part not in found]
-        if one.filter and absent:
-            notes.append(f"{one.filter} names {many(absent)} not in {file}: {', '.join(absent)}")
-        outside = sorted(found - {*wanted, *own})
-        if one.filter and outside:
-            notes.append(f"{file} has {many(outside)} that {one.filter} leaves out: {', '.join(outside)}")
-        if not one.filter and one.codes and absent:
-            codes = ", ".join(one.codes)
+    own = {code for one_pass in tabulation.passes.values() if not one_pass.filter for code in one_pass.codes}
+    for one_pass in (tabulation.passes[which] for which in configuration.passes):
+        wanted = configuration.parts(one_pass.name)
+        absent = [part for part in wanted if part not in present]
+        if one_pass.filter and absent:
+            notes.append(f"{one_pass.filter} names {many(absent)} not in {file}: {', '.join(absent)}")
+        outside = sorted(present - {*wanted, *own})
+        if one_pass.filter and outside:
             notes.append(
-                f"{one.switch} is true, but {file} has no {tabulation.areas.one} of {one.title} ({codes})"
+                f"{file} has {many(outside)} that {one_pass.filter} leaves out: {', '.join(outside)}"
+            )
+        if not one_pass.filter and one_pass.codes and absent:
+            codes = ", ".join(one_pass.codes)
+            notes.append(
+                f"{one_pass.switch} is true, but {file} has no {tabulation.areas.one} of "
+                f"{one_pass.title} ({codes})"
             )
     return tuple(notes)

@@ -44,8 +44,8 @@ def read_released(
     """Read the tables of an output; `regions` are those that there can be, by default those it has."""
     ladders = specification.tabulation.ladders.values()
     passes = tuple(specification.tabulation.passes)
-    paths = [_files_of(out, one, passes) for one in ladders]
-    tables = [_tables_of(one, files) for one, files in zip(ladders, paths, strict=True)]
+    paths = [_files_of(out, one_ladder, passes) for one_ladder in ladders]
+    tables = [_tables_of(one_ladder, files) for one_ladder, files in zip(ladders, paths, strict=True)]
     known: dict[str, Sequence[str]] = {
         name: list(regions[name]) if regions else _own([t1 for t1, _ in tables], name)
         for name in specification.tabulation.geographies
@@ -74,10 +74,10 @@ def _files_of(out: Path, ladder: Ladder, passes: Sequence[str]) -> tuple[Path, .
     if not ladder.folder:
         return _find(out, ladder.totals), _find(out, ladder.table)
     stems = [f"{ladder.folder}/{table}/{which}" for table in ladder.names for which in passes]
-    found = [path for stem in stems if (path := find_output(out, stem, ENDINGS)) is not None]
-    if not found:
+    paths = [path for stem in stems if (path := find_output(out, stem, ENDINGS)) is not None]
+    if not paths:
         raise _no_output(out, ladder.folder)
-    return tuple(found)
+    return tuple(paths)
 
 
 def _tables_of(ladder: Ladder, files: Sequence[Path]) -> tuple[ArrowTable, ArrowTable]:
@@ -111,10 +111,10 @@ def _read_ladder(
     key = unordered[order]
     if (key[1:] == key[:-1]).any():
         raise InputError(f"a group occurs twice in {first}")
-    place = np.searchsorted(key, cells)
-    if (np.append(key, -1)[place] != cells).any():
+    position = np.searchsorted(key, cells)
+    if (np.append(key, -1)[position] != cells).any():
         raise InputError(f"{second} has a group that {first} does not have")
-    table, rows = _rows_in_order(ladder, t2, place, key.size, second)
+    table, rows = _rows_in_order(ladder, t2, position, key.size, second)
     # what has no table of more than a total has that
     widths = ladder.cells[table]
     starts, totals = np.cumsum(widths) - widths, t1.column("COUNT").to_numpy()[order]
@@ -164,55 +164,55 @@ def _keys(
     pc = arrow("compute")
 
     def places(column: ArrowArray, values: Sequence[str], problem: str) -> Integers:
-        found = pc.index_in(column, value_set=strings(list(values)))
-        if found.null_count:
+        indices = pc.index_in(column, value_set=strings(list(values)))
+        if indices.null_count:
             raise InputError(f"{name} has {problem}")
-        return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.int64)
+        return np.asarray(indices.to_numpy(zero_copy_only=False), dtype=np.int64)
 
     unknown = "a region type that is not known (column REGION_TYPE)"
     geographies = list(specification.tabulation.geographies)
     geography = places(table.column("REGION_TYPE").combine_chunks(), geographies, unknown)
     unknown = "an iteration that is not in the specification (column ITERATION_CODE)"
-    codes = [one.code for one in specification.iterations]
+    codes = [group.code for group in specification.iterations]
     iteration = places(table.column("ITERATION_CODE").combine_chunks(), codes, unknown)
     region = np.zeros(iteration.size, dtype=np.int64)
     ids = table.column("REGION_ID").combine_chunks()
-    for number, one in enumerate(geographies):
+    for number, geography_name in enumerate(geographies):
         mask = np.flatnonzero(geography == number)
         unknown = f"a region that is not in {specification.tabulation.area_file.name} (column REGION_ID)"
-        region[mask] = places(ids.take(arrow().array(mask)), regions[one], unknown)
-    level = np.array([one.level for one in specification.iterations])[iteration]
-    found: Integers = (geography * _LEVELS + level << _REGION | region) << _ITERATION | iteration
-    return found
+        region[mask] = places(ids.take(arrow().array(mask)), regions[geography_name], unknown)
+    level = np.array([group.level for group in specification.iterations])[iteration]
+    keys: Integers = (geography * _LEVELS + level << _REGION | region) << _ITERATION | iteration
+    return keys
 
 
 def _rows_in_order(
-    ladder: Ladder, t2: ArrowTable, place: Integers, groups: int, name: str
+    ladder: Ladder, t2: ArrowTable, position: Integers, groups: int, name: str
 ) -> tuple[Small, Places]:
     """Return each group's table, and the rows of all groups in the order in which they are written."""
     known: dict[tuple[str, ...], int] = {}
     # where each row of the ladder stands in each table, -1 if it does not
     at = np.full((len(ladder.rungs), int(ladder.heights.sum()) + 1), -1, dtype=np.int64)
     for number, rung in enumerate(ladder.rungs[1:], 1):
-        for spot, one in enumerate(rung.rows):
-            at[number, known.setdefault(one.labels, len(known))] = spot
+        for spot, published_row in enumerate(rung.rows):
+            at[number, known.setdefault(published_row.labels, len(known))] = spot
     texts = zip(*(t2.column(label).to_pylist() for label in ladder.labels), strict=True)
     row = np.array([known.get(labels, at.shape[1] - 1) for labels in texts], dtype=np.int64)
-    heights = np.bincount(place, minlength=groups)
+    heights = np.bincount(position, minlength=groups)
     table = np.zeros(groups, dtype=np.int8)
     spots = np.zeros(row.size, dtype=np.int64)
     right = heights == 0
     for number, height in reversed([*enumerate(ladder.heights.tolist())][1:]):
         mine = (heights == height) & ~right
         spot = at[number][row]
-        own = mine[place]
+        own = mine[position]
         outside = np.zeros(groups, dtype=bool)
-        outside[place[own & (spot < 0)]] = True
+        outside[position[own & (spot < 0)]] = True
         mine &= ~outside
         table[mine] = number
-        spots = np.where(mine[place], spot, spots)
+        spots = np.where(mine[position], spot, spots)
         right |= mine
-    rows = np.lexsort((spots, place))
+    rows = np.lexsort((spots, position))
     # a row that comes twice leaves out another
     number_in = np.arange(rows.size) - np.repeat(np.cumsum(heights) - heights, heights)
     if not right.all() or (spots[rows] != number_in).any():
@@ -244,12 +244,12 @@ def _labels(
     each[large] = rows[of_kind]
     kinds, label = np.unique(np.column_stack([total, each]), axis=0, return_inverse=True)
     words = list(margins)
-    found = [
+    labels = [
         Label(words[first], tuple(words[number] for number in others))
         for first, *others in kinds.tolist()
         for _ in ladder.rungs
     ]
-    return label.ravel().astype(np.int32), Labels(found)
+    return label.ravel().astype(np.int32), Labels(labels)
 
 
 def _margins(table: ArrowTable, seen: dict[Margin, int]) -> Integers:
@@ -258,8 +258,8 @@ def _margins(table: ArrowTable, seen: dict[Margin, int]) -> Integers:
     texts = table.column("NOISE_VARIANCE").combine_chunks()
     coded = pc.dictionary_encode(texts)
     words = [
-        one if isinstance(one, str) else format(Decimal(repr(one)).normalize(), "f")
-        for one in coded.dictionary.to_pylist()
+        variance if isinstance(variance, str) else format(Decimal(repr(variance)).normalize(), "f")
+        for variance in coded.dictionary.to_pylist()
     ]
     margin = table.column("MOE95").to_numpy()
     bureau = table.column(BUREAU_MARGIN).to_numpy() if BUREAU_MARGIN in table.column_names else margin
@@ -270,10 +270,10 @@ def _margins(table: ArrowTable, seen: dict[Margin, int]) -> Integers:
 
 
 def _find(out: Path, stem: str) -> Path:
-    found = find_output(out, stem, ENDINGS)
-    if found is None:
+    path = find_output(out, stem, ENDINGS)
+    if path is None:
         raise _no_output(out, stem)
-    return found
+    return path
 
 
 def _no_output(out: Path, name: str) -> InputError:
@@ -283,11 +283,11 @@ def _no_output(out: Path, name: str) -> InputError:
 def _own(tables: Sequence[ArrowTable], geography: str) -> list[str]:
     """Return the regions that the tables of totals have."""
     pc = arrow("compute")
-    found = set()
+    regions = set()
     for t1 in tables:
         here = t1.filter(pc.equal(t1.column("REGION_TYPE"), geography)).column("REGION_ID")
-        found |= set(pc.unique(here).to_pylist())
-    return sorted(found)
+        regions |= set(pc.unique(here).to_pylist())
+    return sorted(regions)
 
 
 def read_columns(path: Path, columns: Sequence[str]) -> ArrowTable:
@@ -318,8 +318,8 @@ def open_columns(path: Path, columns: Sequence[str]) -> tuple[ArrowTable, Proble
     pa, pc = arrow(), arrow("compute")
     types = {"text": pa.string(), "whole": pa.int64()}
     schema = [
-        (name, types.get(kinds[name], pa.string() if pa.types.is_dictionary(one.type) else one.type))
-        for name, one in zip(problems.written, table.schema, strict=True)
+        (name, types.get(kinds[name], pa.string() if pa.types.is_dictionary(field.type) else field.type))
+        for name, field in zip(problems.written, table.schema, strict=True)
     ]
     table = table.rename_columns(list(problems.written)).cast(pa.schema(schema))
     for name in GROUP_COLUMNS:

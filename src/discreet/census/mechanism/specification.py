@@ -73,19 +73,21 @@ def _groups(data: Mapping[str, object], tabulation: AdaptiveTabulation) -> Speci
             codes[code] = line(name, name=f"the name of {code}", field=(code,))
     mapped: dict[str, list[str]] = {code: [] for code in codes}
     iterations: dict[str, Iteration] = {}
-    levels = {one.groups for one in tabulation.workloads.values()}
-    for place, value in enumerate(a_list(data["groups"], "groups", "tables")):
-        with inside("groups", place):
-            one, own = _group(value, tabulation, levels)
-            if one.code in iterations:
-                raise FieldError(f"the group {one.code} occurs twice; each may occur once", field=("code",))
-            iterations[one.code] = one
+    levels = {workload.groups for workload in tabulation.workloads.values()}
+    for index, value in enumerate(a_list(data["groups"], "groups", "tables")):
+        with inside("groups", index):
+            iteration, own = _group(value, tabulation, levels)
+            if iteration.code in iterations:
+                raise FieldError(
+                    f"the group {iteration.code} occurs twice; each may occur once", field=("code",)
+                )
+            iterations[iteration.code] = iteration
             for code in own:
                 if not isinstance(code, str) or code not in mapped:
                     raise FieldError(f"the code {shown(code)} is not among codes", field=("codes",))
-                if one.code in mapped[code]:
+                if iteration.code in mapped[code]:
                     raise FieldError(f"the code {shown(code)} occurs twice", field=("codes",))
-                mapped[code].append(one.code)
+                mapped[code].append(iteration.code)
     used = {name for groups in mapped.values() for name in groups}
     empty = sum(name not in used for name in iterations)
     return Specification(
@@ -100,10 +102,10 @@ def _groups(data: Mapping[str, object], tabulation: AdaptiveTabulation) -> Speci
 def _group(value: object, tabulation: AdaptiveTabulation, levels: set[int]) -> tuple[Iteration, list[str]]:
     allowed = ("code", "name", "level", "kind", "codes", "shown")
     table = a_table(value, "a group", allowed, needed=("code", "level", "codes"))
-    every, some, one = tabulation.answers.kinds
+    every, some, single_kind = tabulation.answers.kinds
     asked = [
         *((every, some) if tabulation.answers.several else ()),
-        *((one,) if tabulation.answers.one else ()),
+        *((single_kind,) if tabulation.answers.one else ()),
     ]
     code = line(table["code"], name="code", field=("code",))
     if not (code.isascii() and code.isalnum() and len(code) <= 16):

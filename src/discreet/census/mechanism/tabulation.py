@@ -166,7 +166,7 @@ class AdaptiveTabulation:
     @cached_property
     def finest(self) -> int:
         """How many finest cells there are."""
-        return prod(len(one.parts) for one in self.attributes)
+        return prod(len(attribute.parts) for attribute in self.attributes)
 
     def ladder(self, level: int) -> Ladder:
         """Return the ladder of a level."""
@@ -178,7 +178,9 @@ class AdaptiveTabulation:
 
     def side(self, *, below: bool) -> str | None:
         """Return a geography of one side, if there is one."""
-        return next((name for name, one in self.geographies.items() if one.below == below), None)
+        return next(
+            (name for name, region_type in self.geographies.items() if region_type.below == below), None
+        )
 
     def place_words(self, place: tuple[str, int]) -> str:
         """Name a geography and level for a reader."""

@@ -133,15 +133,15 @@ def _sides(words: Mapping[str, object]) -> tuple[str, str]:
 
 def _texts(table: Mapping[str, object], key: str) -> tuple[str, ...]:
     values = a_list(table.get(key, []), key, "texts")
-    return tuple(line(one, name=key, field=(key,)) for one in values)
+    return tuple(line(text, name=key, field=(key,)) for text in values)
 
 
 def _each(data: Mapping[str, object], key: str, read: Callable[[object], T]) -> tuple[T, ...]:
-    found = []
-    for place, table in enumerate(a_list(data.get(key, []), key, "tables")):
-        with inside(place):
-            found.append(read(table))
-    return tuple(found)
+    entries = []
+    for index, table in enumerate(a_list(data.get(key, []), key, "tables")):
+        with inside(index):
+            entries.append(read(table))
+    return tuple(entries)
 
 
 def _areas(value: object) -> tuple[Areas, DataFile]:
@@ -153,8 +153,8 @@ def _areas(value: object) -> tuple[Areas, DataFile]:
         if not is_whole(width) or not 0 <= width <= 32:
             raise FieldError(f"a width is {shown(width)}; it must be 0 (any) to 32", field=("columns",))
     key = _texts(table, "key")
-    for one in key:
-        one_of(one, widths, name="a column of the key", field=("key",))
+    for column in key:
+        one_of(column, widths, name="a column of the key", field=("key",))
     part = _text(table, "part", "")
     if part:
         one_of(part, widths, name="part", field=("part",))
@@ -172,14 +172,16 @@ def _answers(value: object) -> CodeColumns:
     allowed = ("several", "one", "kinds", "codes", "word", "one_word", "limit")
     table = a_table(value, "answers", allowed)
     kinds = a_table(table.get("kinds", {}), "kinds", ("all", "any", "one"))
-    several, one = _texts(table, "several"), _text(table, "one", "")
-    if not several and not one:
+    several, single = _texts(table, "several"), _text(table, "one", "")
+    if not several and not single:
         raise FieldError("answers names no column of codes; it must have several or one")
-    if len(several) + bool(one) > MOST_COLUMNS:
-        raise FieldError(f"answers has {len(several) + bool(one)} columns; at most {MOST_COLUMNS} are read")
+    if len(several) + bool(single) > MOST_COLUMNS:
+        raise FieldError(
+            f"answers has {len(several) + bool(single)} columns; at most {MOST_COLUMNS} are read"
+        )
     return CodeColumns(
         several,
-        one,
+        single,
         (str(kinds.get("all", "all")), str(kinds.get("any", "any")), str(kinds.get("one", "one"))),
         _text(table, "codes", "the specification"),
         _text(table, "word", "several-answer"),
@@ -198,7 +200,7 @@ MOST_COLUMNS = 9
 def _records(value: object, attributes: Sequence[Attribute], areas: Areas, answers: CodeColumns) -> DataFile:
     allowed = ("file", "separator", "identifier", "unread", "null", "elsewhere")
     table = a_table(value, "records", allowed, needed=("file",))
-    columns = (*(one.column for one in reversed(attributes)), *areas.key, *answers.columns)
+    columns = (*(attribute.column for attribute in reversed(attributes)), *areas.key, *answers.columns)
     elsewhere = one_of(
         table.get("elsewhere", "refused"), get_args(Others), name="elsewhere", field=("elsewhere",)
     )
@@ -214,14 +216,14 @@ def _records(value: object, attributes: Sequence[Attribute], areas: Areas, answe
 
 
 def _geographies(data: Mapping[str, object], area_file: DataFile) -> dict[str, RegionType]:
-    geographies = {one.name: one for one in _each(data, "geographies", _geography)}
+    geographies = {region_type.name: region_type for region_type in _each(data, "geographies", _geography)}
     if not geographies:
         raise FieldError("geographies is empty; it must name at least one")
-    for one in geographies.values():
-        for column in one.columns:
-            one_of(column, area_file.columns, name=f"a column of {one.name}", field=())
-        if one.sums_of:
-            one_of(one.sums_of, geographies, name=f"sums_of of {one.name}", field=())
+    for region_type in geographies.values():
+        for column in region_type.columns:
+            one_of(column, area_file.columns, name=f"a column of {region_type.name}", field=())
+        if region_type.sums_of:
+            one_of(region_type.sums_of, geographies, name=f"sums_of of {region_type.name}", field=())
     return geographies
 
 
@@ -255,7 +257,7 @@ def _passes(data: Mapping[str, object], geographies: Mapping[str, RegionType], p
             raise FieldError(
                 "a pass has codes, but areas names no part that they are codes of", field=("codes",)
             )
-        own = tuple(one.name for one in geographies.values() if one.which == name)
+        own = tuple(region_type.name for region_type in geographies.values() if region_type.which == name)
         if not own:
             raise FieldError(f"no geography is of the pass {name}")
         return Pass(
@@ -275,17 +277,19 @@ def _passes(data: Mapping[str, object], geographies: Mapping[str, RegionType], p
         passes = (Pass("all", title, title, (), "", "", (), tuple(geographies)),)
         names = {""}
     else:
-        names = {one.name for one in passes}
-    for one in geographies.values():
-        if one.which not in names:
-            raise FieldError(f"the pass of {one.name} is {shown(one.which)}; it must be one of the passes")
-    return {one.name: one for one in passes}
+        names = {each_pass.name for each_pass in passes}
+    for region_type in geographies.values():
+        if region_type.which not in names:
+            raise FieldError(
+                f"the pass of {region_type.name} is {shown(region_type.which)}; it must be one of the passes"
+            )
+    return {each_pass.name: each_pass for each_pass in passes}
 
 
 def _attributes(data: Mapping[str, object]) -> tuple[Attribute, ...]:
     attributes = _each(data, "attributes", read_attribute)
-    no_repeats([one.name for one in attributes], name="attributes", field=())
-    ways = prod(len(one.texts) for one in attributes)
+    no_repeats([attribute.name for attribute in attributes], name="attributes", field=())
+    ways = prod(len(attribute.texts) for attribute in attributes)
     if not attributes or ways > MOST_WAYS:
         raise FieldError(
             f"the values of all attributes together can be written in {ways} ways; it must be 1 to "
@@ -313,11 +317,11 @@ def read_attribute(value: object) -> Attribute:
     if "values" in table:
         values = _texts(table, "values")
         no_repeats(values, name=name, field=("values",))
-        parts = tuple((one,) for one in values)
-        texts = {one: place for place, one in enumerate(values)}
+        parts = tuple((category,) for category in values)
+        texts = {category: index for index, category in enumerate(values)}
         wrong = f"{name} is not one of {', '.join(values)}"
     else:
-        rising = all(is_whole(one) for one in (*starts, last))
+        rising = all(is_whole(start) for start in (*starts, last))
         if (
             not rising
             or not starts
@@ -331,15 +335,17 @@ def read_attribute(value: object) -> Attribute:
         ends = [*(start - 1 for start in starts[1:]), last]
         parts = tuple(range_labels(*both, len(labels)) for both in zip(starts, ends, strict=True))
         for number in range(starts[0], last + 1):
-            place = max(place for place, start in enumerate(starts) if start <= number)
+            index = max(index for index, start in enumerate(starts) if start <= number)
             # leading zeros are allowed, up to the width of the last value
-            texts |= {f"{number:0{width}}": place for width in range(1, len(str(last)) + 1)}
+            texts |= {f"{number:0{width}}": index for width in range(1, len(str(last)) + 1)}
         wrong = f"{name} is not a whole number from {starts[0]} to {last}"
     return Attribute(name, column, labels, parts, texts, starts, last, _text(table, "wrong", wrong))
 
 
 def _ladders(data: Mapping[str, object], attributes: Sequence[Attribute]) -> dict[str, Ladder]:
-    ladders = {one.name: one for one in _each(data, "ladders", lambda table: _ladder(table, attributes))}
+    ladders = {
+        ladder.name: ladder for ladder in _each(data, "ladders", lambda table: _ladder(table, attributes))
+    }
     names = [rung.name for ladder in ladders.values() for rung in ladder.rungs]
     no_repeats(names, name="the names of all tables", field=())
     files = [name for ladder in ladders.values() for name in ladder.files]
@@ -356,7 +362,7 @@ LADDER_KEYS = (
 
 def _ladder(value: object, attributes: Sequence[Attribute]) -> Ladder:
     table = a_table(value, "a ladder", LADDER_KEYS, needed=("name", "tables"))
-    known = {one.name: one for one in attributes}
+    known = {attribute.name: attribute for attribute in attributes}
     if ("folder" in table) == ("totals" in table) or ("totals" in table) != ("cells" in table):
         raise FieldError(
             "a ladder names the file of its totals and that of its cells (totals, cells), or a folder in "
@@ -364,12 +370,12 @@ def _ladder(value: object, attributes: Sequence[Attribute]) -> Ladder:
         )
     if "total" in table and "folder" not in table:
         raise FieldError("total names the row of the total in the tables of a folder", field=("total",))
-    rungs = _each(table, "tables", lambda one: _rung(one, attributes, table.get("columns")))
+    rungs = _each(table, "tables", lambda rung_table: _rung(rung_table, attributes, table.get("columns")))
     if "folder" in table:
-        rungs = tuple(replace(one, rows=_as_a_tree(one.rows)) for one in rungs)
+        rungs = tuple(replace(rung, rows=_as_a_tree(rung.rows)) for rung in rungs)
     if len(rungs) < 2 or rungs[0].cells != 1:
         raise FieldError("a ladder needs a total, which is its first table, and a table with more detail")
-    no_repeats([one.name for one in rungs], name="tables", field=("tables",))
+    no_repeats([rung.name for rung in rungs], name="tables", field=("tables",))
     shown_columns = _columns(table.get("columns"), attributes, table["tables"])
     of = one_of(table.get("rung", "noisy total"), ("noisy total", "input"), name="rung", field=("rung",))
     if (of == "input") != ("input" in table):
@@ -417,7 +423,7 @@ def _columns(
 ) -> list[str]:
     """Return the attributes that a ladder tells apart, in the order of the columns of its file."""
     used = {name for table in tables for name in a_table(table.get("by", {}), "by")}
-    names = [one.name for one in attributes if one.name in used]
+    names = [attribute.name for attribute in attributes if attribute.name in used]
     if given is None:
         return names
     if sorted(map(str, a_list(given, "columns", "attributes"))) != sorted(names):
@@ -430,50 +436,57 @@ def _columns(
 def _rung(value: object, attributes: Sequence[Attribute], columns: object) -> LadderTable:
     allowed = ("name", "title", "word", "by", "sums")
     table = a_table(value, "a table", allowed, needed=("name",))
-    by = a_table(table.get("by", {}), "by", tuple(one.name for one in attributes))
-    parts = [one.divided(by.get(one.name)) for one in attributes]
+    by = a_table(table.get("by", {}), "by", tuple(attribute.name for attribute in attributes))
+    parts = [attribute.divided(by.get(attribute.name)) for attribute in attributes]
     order = [str(name) for name in columns] if isinstance(columns, list) else list(by)
-    shown_at = [place for name in order for place, one in enumerate(attributes) if one.name == name]
-    cell_of = [0] * prod(len(one.parts) for one in attributes)
-    rows, sizes = [], [len(one.parts) for one in attributes]
+    shown_at = [
+        index for name in order for index, attribute in enumerate(attributes) if attribute.name == name
+    ]
+    cell_of = [0] * prod(len(attribute.parts) for attribute in attributes)
+    rows, sizes = [], [len(attribute.parts) for attribute in attributes]
     at = {}
     for number, chosen in enumerate(product(*(range(len(some)) for some in parts))):
         at[chosen] = number
-        for leaves in product(*(parts[place][one][1] for place, one in enumerate(chosen))):
+        for leaves in product(*(parts[index][choice][1] for index, choice in enumerate(chosen))):
             cell_of[int(np.ravel_multi_index(leaves, sizes))] = number
-        labels = tuple(text for place in shown_at for text in parts[place][chosen[place]][0])
+        labels = tuple(text for index in shown_at for text in parts[index][chosen[index]][0])
         rows.append(PublishedRow(labels, CELL if by else TOTAL, (number,)))
 
-    def summed(kind: str, place: int, label: Sequence[str], own: Sequence[int]) -> PublishedRow:
-        cells = tuple(number for chosen, number in at.items() if chosen[place] in own)
+    def summed(kind: str, index: int, label: Sequence[str], own: Sequence[int]) -> PublishedRow:
+        cells = tuple(number for chosen, number in at.items() if chosen[index] in own)
         labels: list[str] = []
-        for one in shown_at:
-            labels += label if one == place else [ALL] * len(attributes[one].labels)
+        for shown_index in shown_at:
+            labels += label if shown_index == index else [ALL] * len(attributes[shown_index].labels)
         return PublishedRow(tuple(labels), kind or f"sum of {len(cells)}", cells)
 
     sums = []
-    places = {one.name: place for place, one in enumerate(attributes)}
+    places = {attribute.name: index for index, attribute in enumerate(attributes)}
     for entry in a_list(table.get("sums", []), "sums", "attributes"):
         if isinstance(entry, str) and entry in by:
-            place = places[entry]
-            sums += [summed(entry, place, label, [one]) for one, (label, _) in enumerate(parts[place])]
+            index = places[entry]
+            sums += [
+                summed(entry, index, label, [part_number])
+                for part_number, (label, _) in enumerate(parts[index])
+            ]
             continue
         for name, named in a_table(entry, "a sum", tuple(by)).items():
-            place = places[name]
-            known = {label[0]: one for one, (label, _) in enumerate(parts[place])}
+            index = places[name]
+            known = {label[0]: part_number for part_number, (label, _) in enumerate(parts[index])}
             for label, own in a_table(named, f"a sum of {name}").items():
-                unknown = [one for one in a_list(own, "sums", "cells") if str(one) not in known]
+                unknown = [cell for cell in a_list(own, "sums", "cells") if str(cell) not in known]
                 if unknown or not own:
                     raise FieldError(f"the sum {label} must be of {', '.join(known)}", field=("sums",))
-                sums.append(summed("", place, [label], [known[str(one)] for one in own]))
+                sums.append(summed("", index, [label], [known[str(cell)] for cell in own]))
     name = _text(table, "name")
     title = _text(table, "title", name)
     return LadderTable(name, title, _text(table, "word", title), tuple(cell_of), (*sums, *rows))
 
 
 def _workloads(data: Mapping[str, object], ladders: Mapping[str, Ladder]) -> dict[int, Workload]:
-    workloads = {one.number: one for one in _each(data, "levels", lambda table: _level(table, ladders))}
-    pairs = [f"{one.groups} on {one.ladder}" for one in workloads.values()]
+    workloads = {
+        workload.number: workload for workload in _each(data, "levels", lambda table: _level(table, ladders))
+    }
+    pairs = [f"{workload.groups} on {workload.ladder}" for workload in workloads.values()]
     no_repeats(pairs, name="the groups of levels and their ladders", field=())
     if not workloads:
         raise FieldError("levels is empty; it must have at least one level")
@@ -484,8 +497,10 @@ def _level(value: object, ladders: Mapping[str, Ladder]) -> Workload:
     table = a_table(value, "a level", ("number", "word", "groups", "ladder"), needed=("number", "ladder"))
     number = table["number"]
     groups = table.get("groups", number)
-    for key, one in (("number", number), ("groups", groups)):
-        if not is_whole(one) or not 1 <= one <= 99:
-            raise FieldError(f"{key} is {shown(one)}; it must be a whole number from 1 to 99", field=(key,))
+    for key, stated in (("number", number), ("groups", groups)):
+        if not is_whole(stated) or not 1 <= stated <= 99:
+            raise FieldError(
+                f"{key} is {shown(stated)}; it must be a whole number from 1 to 99", field=(key,)
+            )
     ladder = one_of(table["ladder"], ladders, name="ladder", field=("ladder",))
     return Workload(number, _text(table, "word", f"level {number}"), groups, ladder)

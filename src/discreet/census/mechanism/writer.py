@@ -140,8 +140,8 @@ class Writer:
         at = np.tile(np.arange(height), part.size)
         columns: dict[str, object] = {}
         for name, texts in zip(ladder.labels, zip(*every, strict=True), strict=True):
-            words, place = np.unique(texts, return_inverse=True)
-            columns[name] = coded(place[at], words.tolist())
+            words, position = np.unique(texts, return_inverse=True)
+            columns[name] = coded(position[at], words.tolist())
         columns |= {"COUNT": counts.ravel(), "TABLE": coded(np.zeros(at.size, dtype=np.int32), [table])}
         label = part.label.astype(np.int64) * len(ladder.names) + number
         # margins of totals, then of other rows
@@ -168,15 +168,15 @@ class Writer:
         tables, heights = self.ladder.names, self.ladder.heights[part.table]
         table = np.repeat(part.table, heights)
         row = np.arange(table.size) - np.repeat(np.cumsum(heights) - heights, heights)
-        place = self._pattern.starts[table] + row
+        position = self._pattern.starts[table] + row
         group = np.repeat(np.arange(part.size), heights)
         words = self._pattern.words.items()
-        columns = {name: coded(at[place], texts.tolist()) for name, (texts, at) in words}
+        columns = {name: coded(at[position], texts.tolist()) for name, (texts, at) in words}
         columns |= {"COUNT": published_rows(part), "TABLE": coded(table, list(tables))}
         for name, count in zip(tables, np.bincount(table, minlength=len(tables)), strict=True):
             self.rows[name] += int(count)
         kinds = len(self.ladder.kinds) - 1
-        number = kinds * (part.label[group] * len(tables) + table) + self._pattern.kind[place]
+        number = kinds * (part.label[group] * len(tables) + table) + self._pattern.kind[position]
         self._append(self.ladder.table, part, group, names, columns, number, self._labels.rows)
 
     def _append(
@@ -197,13 +197,15 @@ class Writer:
         }
         if not self.bureau:
             if self.folder.kind == "parquet":
-                columns["NOISE_VARIANCE"] = np.array([float(one.variance) for one in margins])[number]
+                columns["NOISE_VARIANCE"] = np.array([float(margin.variance) for margin in margins])[number]
             else:
-                columns["NOISE_VARIANCE"] = coded(number, [one.variance for one in margins])
-            columns["MOE95"] = np.array([one.margin for one in margins], dtype=np.int64)[number]
-            columns[BUREAU_MARGIN] = np.array([one.bureau for one in margins], dtype=np.int64)[number]
-        found = (columns[name] for name in self._columns[stem])
-        self._files[stem].write([arrow().array(one) if isinstance(one, np.ndarray) else one for one in found])
+                columns["NOISE_VARIANCE"] = coded(number, [margin.variance for margin in margins])
+            columns["MOE95"] = np.array([margin.margin for margin in margins], dtype=np.int64)[number]
+            columns[BUREAU_MARGIN] = np.array([margin.bureau for margin in margins], dtype=np.int64)[number]
+        ordered = (columns[name] for name in self._columns[stem])
+        self._files[stem].write(
+            [arrow().array(column) if isinstance(column, np.ndarray) else column for column in ordered]
+        )
 
 
 def _chunks(part: GroupArrays) -> Iterator[GroupArrays]:

@@ -46,7 +46,7 @@ class Filling(NamedTuple):
     formula: str | None = None
 
 
-def fillings(one: Sizing, level: SizedLevel, row: int, law: Law) -> list[Filling]:
+def fillings(sizing: Sizing, level: SizedLevel, row: int, law: Law) -> list[Filling]:
     """Return how each cell of `design_table` is filled in a row of the sheet, with the law of its noise."""
     weights, end, reach = law
 
@@ -63,7 +63,7 @@ def fillings(one: Sizing, level: SizedLevel, row: int, law: Law) -> list[Filling
         part = f"EXP(-G{row}/MAX(1,E{row}))"
         noise = f"=2*{part}/(1-{part})^2"
     rungs = level.mechanism.ladder.rungs
-    found = [
+    cells = [
         *[Filling("text")] * 2,
         Filling("input"),
         Filling("input" if simple else "number"),
@@ -78,25 +78,25 @@ def fillings(one: Sizing, level: SizedLevel, row: int, law: Law) -> list[Filling
         Filling(formula=below("confidence_level")),
     ]
     for rung in rungs:
-        formula = f"=ROUNDUP(ROUND(M{row}*{rung.cells}/target_error,6),0)" if one.of == "cell" else None
-        found.append(Filling(formula=formula))
-    found += [Filling("input")] * (len(rungs) - 1)
+        formula = f"=ROUNDUP(ROUND(M{row}*{rung.cells}/target_error,6),0)" if sizing.of == "cell" else None
+        cells.append(Filling(formula=formula))
+    cells += [Filling("input")] * (len(rungs) - 1)
     if level.suppression is None:
-        return [*found, Filling(), Filling()]
-    column = chr(ord("A") + len(found))
+        return [*cells, Filling(), Filling()]
+    column = chr(ord("A") + len(cells))
     share = f"=(1+INDEX({weights},{column}{row}+1)/{end})/2"
-    return [*found, Filling(formula=below("2*drop_chance-1")), Filling("share", share)]
+    return [*cells, Filling(formula=below("2*drop_chance-1")), Filling("share", share)]
 
 
-def csv_bytes(found: Sequence[Sizing]) -> bytes:
+def csv_bytes(sizings: Sequence[Sizing]) -> bytes:
     """Return the table of designs as CSV, a row for each geography and level."""
-    _one_ladder(found)
-    return csv_of(design_table(found)).encode()
+    _one_ladder(sizings)
+    return csv_of(design_table(sizings)).encode()
 
 
-def _one_ladder(found: Sequence[Sizing]) -> None:
+def _one_ladder(sizings: Sequence[Sizing]) -> None:
     """Raise unless all levels have the same columns."""
-    ladders = {level.mechanism.ladder.name for one in found for level in one.levels}
+    ladders = {level.mechanism.ladder.name for sizing in sizings for level in sizing.levels}
     if len(ladders) > 1:
         raise InputError(
             f"the levels are on {len(ladders)} ladders ({', '.join(sorted(ladders))}), and a table holds "
@@ -104,7 +104,7 @@ def _one_ladder(found: Sequence[Sizing]) -> None:
         )
 
 
-def xlsx_bytes(found: Sequence[Sizing], specification: Specification) -> bytes:
+def xlsx_bytes(sizings: Sequence[Sizing], specification: Specification) -> bytes:
     """Return the designs as a spreadsheet, every formula with its value."""
     if find_spec("xlsxwriter") is None:
         raise DiscreetError(
@@ -112,20 +112,20 @@ def xlsx_bytes(found: Sequence[Sizing], specification: Specification) -> bytes:
         )
     import xlsxwriter
 
-    _one_ladder(found)
+    _one_ladder(sizings)
     stream = io.BytesIO()
     with xlsxwriter.Workbook(stream, {"in_memory": True, "strings_to_formulas": False}) as book:
-        _Book(book, found).write(specification)
+        _Book(book, sizings).write(specification)
     return stream.getvalue()
 
 
 class _Book:
     """The workbook while it grows."""
 
-    def __init__(self, book: Any, found: Sequence[Sizing]) -> None:
+    def __init__(self, book: Any, sizings: Sequence[Sizing]) -> None:
         from xlsxwriter.utility import xl_col_to_name
 
-        self.book, self.found, self.letter = book, found, xl_col_to_name
+        self.book, self.sizings, self.letter = book, sizings, xl_col_to_name
         self.design = book.add_worksheet("Design")
         self.noise = book.add_worksheet("Noise")
         self.about = book.add_worksheet("About")
@@ -142,13 +142,13 @@ class _Book:
         }
         plain = {"font_name": "Calibri", "font_size": 10}
         self.formats = {name: book.add_format({**plain, **more}) for name, more in kinds.items()}
-        widest = max(sqrt(float(level.variance)) for one in found for level in one.levels)
+        widest = max(sqrt(float(level.variance)) for sizing in sizings for level in sizing.levels)
         self.reach = min(4000, max(400, ceil(16 * widest)))
         self.column = 0  # of the sheet of noise
 
     def write(self, specification: Specification) -> None:
         """Fill all sheets."""
-        first, put, form = self.found[0], self.design.write, self.formats
+        first, put, form = self.sizings[0], self.design.write, self.formats
         answers = first.configuration.tabulation.answers
         put(0, 0, "SafeTab design: shaded cells are settings, all else follows from them", form["title"])
         plan = first.configuration
@@ -174,8 +174,8 @@ class _Book:
             self.noise.write_number(x + 2, 0, x, form["text"])
         row = 10
         sums: list[tuple[Sizing, int, int]] = []
-        for one in self.found:
-            row = self._table(one, row, sums)
+        for sizing in self.sizings:
+            row = self._table(sizing, row, sums)
         self._costs(row + 1, sums)
         self.design.set_column(0, 0, 12)
         self.design.set_column(1, 21, 11)
@@ -184,39 +184,41 @@ class _Book:
         self.design.fit_to_pages(1, 0)
         self._explain(specification)
 
-    def _table(self, one: Sizing, row: int, sums: list[tuple[Sizing, int, int]]) -> int:
+    def _table(self, sizing: Sizing, row: int, sums: list[tuple[Sizing, int, int]]) -> int:
         """Write the table of a pass and return the first row below it."""
         form = self.formats
-        self.design.write(row - 1, 0, _title(one), form["title"])
+        self.design.write(row - 1, 0, _title(sizing), form["title"])
         self.design.set_row(row, 42)
-        table = design_table([one])
-        for place, head in enumerate(table.head):
-            self.design.write(row, place, head.title, form["head"])
-        for number, (level, cells) in enumerate(zip(one.levels, table.rows, strict=True), 1):
+        table = design_table([sizing])
+        for column_index, head in enumerate(table.head):
+            self.design.write(row, column_index, head.title, form["head"])
+        for number, (level, cells) in enumerate(zip(sizing.levels, table.rows, strict=True), 1):
             shown = [cell for one_of, cell in zip(table.columns, cells, strict=True) if one_of.title]
-            self._level(one, level, shown, row + number)
-        last = row + len(one.levels)
-        total = sum((level.budget for level in one.levels), Fraction(0))
+            self._level(sizing, level, shown, row + number)
+        last = row + len(sizing.levels)
+        total = sum((level.budget for level in sizing.levels), Fraction(0))
         self.design.write(last + 1, 0, "together", form["bold"])
         for column, value in ((5, total), (8, 2 * total)):
             name = self.letter(column)
             self.design.write_formula(
                 last + 1, column, f"=SUM({name}{row + 2}:{name}{last + 1})", form["bold"], float(value)
             )
-        sums.append((one, row + 1, last))
+        sums.append((sizing, row + 1, last))
         return last + 4
 
-    def _level(self, one: Sizing, level: SizedLevel, cells: Sequence[Cell], row: int) -> None:
+    def _level(self, sizing: Sizing, level: SizedLevel, cells: Sequence[Cell], row: int) -> None:
         form, r = self.formats, row + 1
         column = self.letter(self._law(f"{cells[0]} {cells[1]}", r, level.mechanism.stage_two))
         end = f"Noise!{column}${self.reach + 3}"
         law = Law(f"Noise!{column}$3:{column}${self.reach + 3}", end, self.reach)
-        for place, (filling, cell) in enumerate(zip(fillings(one, level, r, law), cells, strict=True)):
+        for column_index, (filling, cell) in enumerate(
+            zip(fillings(sizing, level, r, law), cells, strict=True)
+        ):
             value = machine(cell)
             if filling.formula is not None:
-                self.design.write_formula(row, place, filling.formula, form[filling.kind], value)
+                self.design.write_formula(row, column_index, filling.formula, form[filling.kind], value)
             elif value is not None:
-                self.design.write(row, place, value, form[filling.kind])
+                self.design.write(row, column_index, value, form[filling.kind])
 
     def _law(self, name: str, row: int, noise: Noise | None) -> int:
         """Write the sums of the weights of a noise over |x| <= 0, 1, ...; return their column.
@@ -240,40 +242,43 @@ class _Book:
         return self.column
 
     def _costs(self, row: int, sums: Sequence[tuple[Sizing, int, int]]) -> None:
-        form, kind = self.formats, NumberKind.of(self.found[0].claim.kind)
+        form, kind = self.formats, NumberKind.of(self.sizings[0].claim.kind)
         self.design.write(row - 1, 0, "What one person pays", form["title"])
-        zcdp = self.found[0].word == "rho"
+        zcdp = self.sizings[0].word == "rho"
         sums_of = ("rho", "zCDP epsilon") if zcdp else ("sum of epsilons", "")
-        for place, head in enumerate(("pass", "one person", "", "", "", *sums_of, kind.column("epsilon"))):
-            self.design.write(row, place, head, form["head"])
-        totals = {one.which: f"F{last + 2}" for one, _, last in sums}
-        for one, first, last in sums:
+        for column_index, head in enumerate(
+            ("pass", "one person", "", "", "", *sums_of, kind.column("epsilon"))
+        ):
+            self.design.write(row, column_index, head, form["head"])
+        totals = {sizing.which: f"F{last + 2}" for sizing, _, last in sums}
+        for sizing, first, last in sums:
             # what the exact epsilon was computed from; anything else must be computed again
-            spent = sum(float(level.budget) * (first + k + 1) for k, level in enumerate(one.levels))
-            gamma = float(one.configuration.gamma)
+            spent = sum(float(level.budget) * (first + k + 1) for k, level in enumerate(sizing.levels))
+            gamma = float(sizing.configuration.gamma)
             rows = f"F{first + 1}:F{last + 1}"
             same = (
-                f"AND(ABS(SUMPRODUCT({rows},ROW({rows}))-{spent!r})<1E-9,race_codes={one.configuration.max_race_codes},"
-                f"ABS(first_share-{gamma!r})<1E-12,ABS(wanted_delta/{float(one.delta)!r}-1)<1E-9)"
+                f"AND(ABS(SUMPRODUCT({rows},ROW({rows}))-{spent!r})<1E-9,"
+                f"race_codes={sizing.configuration.max_race_codes},"
+                f"ABS(first_share-{gamma!r})<1E-12,ABS(wanted_delta/{float(sizing.delta)!r}-1)<1E-9)"
             )
-            for cost in one.costs:
+            for cost in sizing.costs:
                 row += 1
                 r = row + 1
-                own = totals[one.which]
+                own = totals[sizing.which]
                 whole = own if cost.neighbours == "unbounded" else f"{own}+MAX({','.join(totals.values())})"
                 who = "added or removed" if cost.neighbours == "unbounded" else "replaced by another"
-                self.design.write(row, 0, _title(one), form["text"])
+                self.design.write(row, 0, _title(sizing), form["text"])
                 self.design.write(row, 1, who, form["text"])
                 self.design.write_formula(row, 5, f"={whole}", form["decimal"], float(cost.budget))
                 if zcdp:
                     converted = f"=F{r}+2*SQRT(F{r}*LN(1/wanted_delta))"
                     self.design.write_formula(row, 6, converted, form["decimal"], cost.converted)
-                known = str(Claimed.by(one.claim, cost.epsilon))
+                known = str(Claimed.by(sizing.claim, cost.epsilon))
                 exact = f'=IF({same},{known},"changed: run discreet safetab design again")'
                 self.design.write_formula(row, 7, exact, form["decimal"], float(known))
 
     def _explain(self, specification: Specification) -> None:
-        first = self.found[0]
+        first = self.sizings[0]
         tabulation = first.configuration.tabulation
         code, single = tabulation.answers.word, with_article(tabulation.answers.one_word)
         lines = [
@@ -294,20 +299,20 @@ class _Book:
             "count is not above this; empty groups are, with the chance beside it.",
             f"{NumberKind.of(first.claim.kind).column('epsilon')}: {claim_text(first.claim)}",
         ]
-        for one in self.found:
-            if one.rivals is not None:
-                gaussian, geometric = rival_epsilons(one.rivals)
+        for sizing in self.sizings:
+            if sizing.rivals is not None:
+                gaussian, geometric = rival_epsilons(sizing.rivals)
                 lines.append(
-                    f"{_title(one)}, kinds of noise at these margins in one stage, one person added: epsilon "
-                    f"{gaussian} with discrete Gaussian noise, {geometric} with geometric noise."
+                    f"{_title(sizing)}, kinds of noise at these margins in one stage, one person added: "
+                    f"epsilon {gaussian} with discrete Gaussian noise, {geometric} with geometric noise."
                 )
         self.about.set_column(0, 0, 110)
         for row, line in enumerate(lines):
             self.about.write(row, 0, line, self.formats["wrapped"])
 
 
-def _title(one: Sizing) -> str:
-    return one.configuration.tabulation.passes[one.which].title
+def _title(sizing: Sizing) -> str:
+    return sizing.configuration.tabulation.passes[sizing.which].title
 
 
 _BUDGETS = {"rho": "rho: zCDP", "epsilon": "epsilon: pure differential privacy"}

@@ -113,7 +113,7 @@ class PassAccount:
     @property
     def infinite(self) -> tuple[Mechanism, ...]:
         """The geographies and levels that are released without noise."""
-        return tuple(one for one in self.mechanisms if one.budget is None)
+        return tuple(part for part in self.mechanisms if part.budget is None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +205,11 @@ def account_pass(
 
 def replacing(configuration: Configuration, which: str) -> str:
     """Return the pass whose resident costs most where one takes the place of a person of `which`."""
-    spends = {one: budget_spent(configuration, one) for one in configuration.passes}
+    spends = {run_pass: budget_spent(configuration, run_pass) for run_pass in configuration.passes}
     # first those that cost without end, then the most, then of the same pass
-    return max(spends, key=lambda one: (spends[one] is None, spends[one] or 0, one == which))
+    return max(
+        spends, key=lambda candidate: (spends[candidate] is None, spends[candidate] or 0, candidate == which)
+    )
 
 
 def two_stages(
@@ -217,8 +219,10 @@ def two_stages(
     people = [which, replacing(configuration, which)][: records_apart(neighbours)]
     return grouped(
         event
-        for one in people
-        for event in _events(mechanisms(configuration, specification, one), configuration.tabulation, {}, 1)
+        for person_pass in people
+        for event in _events(
+            mechanisms(configuration, specification, person_pass), configuration.tabulation, {}, 1
+        )
     )
 
 
@@ -240,7 +244,7 @@ def claim(configuration: Configuration, which: str, parts: Sequence[Mechanism]) 
 def budget_spent(configuration: Configuration, which: str) -> Fraction | None:
     """Return the sum of the budgets of a pass, None if one is infinite."""
     budgets = [configuration.budgets[place] for place in configuration.levels(which)]
-    return None if None in budgets else sum((one or Fraction(0) for one in budgets), Fraction(0))
+    return None if None in budgets else sum((budget or Fraction(0) for budget in budgets), Fraction(0))
 
 
 def mechanisms(
@@ -318,7 +322,7 @@ def exact_account(
     for other in configuration.passes if people == 2 else ():
         if other == which:
             continue
-        alone = (_cases(configuration, specification, one, 1) for one in (which, other))
+        alone = (_cases(configuration, specification, pass_name, 1) for pass_name in (which, other))
         crossing: dict[tuple[Noise, ...], CaseLabel] = {}
         for (label, events), (far, more) in product(*alone):
             crossing.setdefault(grouped((*events, *more)), (*label, other, *far))
@@ -355,10 +359,10 @@ def _cases(
     tabulation = configuration.tabulation
     parts = mechanisms(configuration, specification, which)
     choices: dict[int, Sequence[int]] = {}
-    for groups in dict.fromkeys(one.groups for one in tabulation.workloads.values()):
+    for groups in dict.fromkeys(workload.groups for workload in tabulation.workloads.values()):
         above = [part for part in parts if _chooses(part, tabulation, groups)]
-        sizes = [most_total_only(configuration, specification, *one.place) for one in above]
-        often = people * min(max(sizes, default=0), max((one.stability.value for one in above), default=0))
+        sizes = [most_total_only(configuration, specification, *part.place) for part in above]
+        often = people * min(max(sizes, default=0), max((part.stability.value for part in above), default=0))
         laws = [part.laws[0] for part in above]
         if not often or not laws[0].precision:
             # Geometric noise on a count that changes by one is randomized response, which is the worst
@@ -385,8 +389,8 @@ def most_total_only(
     """Return in how many total-only groups of one region one person can be, at most."""
     if specification.tabulation.is_below(geography):
         return 0
-    kept = tuple(one for one in specification.iterations if one.total_only)
-    codes = {one.code for one in kept}
+    kept = tuple(iteration for iteration in specification.iterations if iteration.total_only)
+    codes = {iteration.code for iteration in kept}
     mapped = {
         code: tuple(group for group in groups if group in codes)
         for code, groups in specification.mapped.items()

@@ -65,8 +65,8 @@ def packaged(name: str, *, households: bool = False) -> Specification:
 def specification_2020(*, households: bool = False) -> Specification:
     """Return the groups and codes of 2020, the same for people and for households.
 
-    >>> found = specification_2020()
-    >>> len(found.codes), len(found.iterations), sum(map(len, found.mapped.values()))
+    >>> specification = specification_2020()
+    >>> len(specification.codes), len(specification.iterations), sum(map(len, specification.mapped.values()))
     (1755, 3054, 14088)
     """
     return packaged("2020", households=households)
@@ -75,11 +75,11 @@ def specification_2020(*, households: bool = False) -> Specification:
 def configuration_2020(*, households: bool = False) -> Configuration:
     """Return the settings of the production run of 2020: of SafeTab-P, or of SafeTab-H for households.
 
-    >>> found = configuration_2020()
-    >>> found.budgets["USA", 2], found.thresholds["COUNTY", 2]
+    >>> configuration = configuration_2020()
+    >>> configuration.budgets["USA", 2], configuration.thresholds["COUNTY", 2]
     (Fraction(1067, 500), (971, 4971, 19971))
-    >>> found = configuration_2020(households=True)
-    >>> found.budgets["USA", 32], found.thresholds["USA", 42]
+    >>> configuration = configuration_2020(households=True)
+    >>> configuration.budgets["USA", 32], configuration.thresholds["USA", 42]
     (Fraction(2401, 1250), (471,))
     """
     return read_toml(_text(SETTINGS["2020-h" if households else "2020"]))

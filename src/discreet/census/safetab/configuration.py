@@ -53,14 +53,14 @@ def read_configuration(params: Path) -> Configuration:
     """
     if Path(params).is_file():
         return read_file(Path(params))[0]
-    found = [path for name in (JSON_FILE, TOML_FILE) if (path := Path(params) / name).is_file()]
-    if len(found) == 2:
+    paths = [path for name in (JSON_FILE, TOML_FILE) if (path := Path(params) / name).is_file()]
+    if len(paths) == 2:
         raise InputError(f"both {JSON_FILE} and {TOML_FILE} are there; keep one of them ({params})")
-    if not found:
+    if not paths:
         raise InputError(f"neither {JSON_FILE} nor {TOML_FILE} is there ({params})")
-    name = found[0].name
+    name = paths[0].name
     try:
-        text = found[0].read_bytes().decode("utf-8-sig")
+        text = paths[0].read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"byte {error.start + 1} is not UTF-8 ({name})") from None
     except OSError as error:
@@ -77,7 +77,9 @@ def _states(value: object) -> tuple[str, ...]:
         raise InputError("it is empty; it must name the states that are tabulated")
     for code in value:
         if isinstance(code, Number) or code not in first.codes:
-            own = (f"; {one.title} is its own pass" for one in others if code in one.codes)
+            own = (
+                f"; {other_pass.title} is its own pass" for other_pass in others if code in other_pass.codes
+            )
             low, high = first.codes[0], first.codes[-1]
             raise InputError(
                 f'{shown(code)} is not a two-digit state code in quotes, "{low}" to "{high}"{"".join(own)}'
@@ -109,10 +111,10 @@ def _letter(tabulation: AdaptiveTabulation, level: int) -> str:
 
 def _threshold_keys(tabulation: AdaptiveTabulation) -> dict[str, dict[int, int]]:
     """Return the tables of thresholds in a `config.json`, each with the level of every level of groups."""
-    found: dict[str, dict[int, int]] = {}
-    for level, one in tabulation.workloads.items():
-        found.setdefault(f"thresholds_{_letter(tabulation, level)}", {})[one.groups] = level
-    return found
+    levels_by_key: dict[str, dict[int, int]] = {}
+    for level, workload in tabulation.workloads.items():
+        levels_by_key.setdefault(f"thresholds_{_letter(tabulation, level)}", {})[workload.groups] = level
+    return levels_by_key
 
 
 _GAMMA = "privacy_budget_p_stage_1_fraction"
@@ -120,7 +122,7 @@ _BOTH = (
     "max_race_codes",
     CHANCE,
     "allow_negative_counts",
-    *(one.switch for one in safetab_p().passes.values()),
+    *(one_pass.switch for one_pass in safetab_p().passes.values()),
 )
 _TOML_KEYS = (*_BOTH, "privacy", "states", "levels", "tabulation")
 _OTHER_PROGRAM = {
@@ -134,18 +136,18 @@ _PLACE = re.compile(r"\(\s*([A-Z-]+)\s*,\s*([0-9])\s*\)")
 def read_json(text: str, where: str = JSON_FILE) -> Configuration:
     """Read a configuration from the text of a `config.json`; `where` is what an error calls it."""
 
-    def line(place: Where, spot: int = 0) -> int | None:
+    def line(key_path: Where, spot: int = 0) -> int | None:
         """Find the line of a key; JSON's reader forgets it."""
-        spots = list(re.finditer(re.escape(json.dumps(place[-1])) + r"\s*:", text)) if place else []
+        spots = list(re.finditer(re.escape(json.dumps(key_path[-1])) + r"\s*:", text)) if key_path else []
         return text.count("\n", 0, spots[spot].start()) + 1 if spots else None
 
     def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-        found: dict[str, object] = {}
+        entries: dict[str, object] = {}
         for key, value in pairs:
-            if key in found:
+            if key in entries:
                 raise InputError(f"key {shown(key)} occurs twice (line {line((key,), -1)} of {where})")
-            found[key] = value
-        return found
+            entries[key] = value
+        return entries
 
     try:
         data = json.loads(text, parse_float=Number, parse_constant=Number, object_pairs_hook=once)
@@ -160,7 +162,7 @@ def read_json(text: str, where: str = JSON_FILE) -> Configuration:
     if not isinstance(data, dict):
         raise InputError(f"it must be an object of keys and values ({where})")
     tabulation = safetab_h() if is_of_households(text) else safetab_p()
-    picks = any(one.picks for one in tabulation.ladders.values())
+    picks = any(ladder.picks for ladder in tabulation.ladders.values())
     reader, notes = SettingsReader(data, where, line), list[str]()
     others = tuple(key for key in data if _OTHER_PROGRAM[tabulation.name].fullmatch(key))
     budgets, tables = budget_keys(tabulation), _threshold_keys(tabulation)
@@ -176,12 +178,14 @@ def read_json(text: str, where: str = JSON_FILE) -> Configuration:
     if name.lower() not in ("csv", "parquet"):
         notes.append(f"reader {shown(name)} is the Bureau's own; CSV or Parquet files are read instead")
     passes = tuple(
-        which for which, one in tabulation.passes.items() if reader.get(one.switch, read_truth, True)
+        which
+        for which, one_pass in tabulation.passes.items()
+        if reader.get(one_pass.switch, read_truth, True)
     )
     filters = {
-        which: reader.get(one.filter, _states, one.codes)
-        for which, one in tabulation.passes.items()
-        if one.filter and which in passes
+        which: reader.get(one_pass.filter, _states, one_pass.codes)
+        for which, one_pass in tabulation.passes.items()
+        if one_pass.filter and which in passes
     }
     return reader.configuration(
         tabulation,
@@ -207,7 +211,7 @@ def _all_thresholds(
 ) -> dict[Place, Thresholds]:
     """Return a table of thresholds of a `config.json`; `levels` are those of each level of groups."""
     table = reader.inside(reader.get(name, read_mapping, {}), name)
-    found: dict[Place, Thresholds] = {}
+    thresholds: dict[Place, Thresholds] = {}
     for key in table.data:
         label = f"{name} {shown(key)}"
         match = _PLACE.fullmatch(key)
@@ -216,11 +220,11 @@ def _all_thresholds(
             table.wrong(text, key, field=label)
             continue
         place = match[1], levels[int(match[2])]
-        if place in found:
+        if place in thresholds:
             table.wrong("thresholds are given twice", key, field=label)
         many = steps_of(tabulation, place[1])
-        found[place] = table.get(key, read_thresholds(many), (0,) * many, name=shown(key))
-    return found
+        thresholds[place] = table.get(key, read_thresholds(many), (0,) * many, name=shown(key))
+    return thresholds
 
 
 def read_toml(text: str, where: str = TOML_FILE) -> Configuration:
@@ -228,18 +232,18 @@ def read_toml(text: str, where: str = TOML_FILE) -> Configuration:
     text = text.replace("\r\n", "\n")
     data = parse_toml(text, where, parse_float=Number)
     lines = key_lines(text)
-    reader = SettingsReader(data, where, lambda place: nearest_line(lines, place), quoted=True)
+    reader = SettingsReader(data, where, lambda key_path: nearest_line(lines, key_path), quoted=True)
     tabulation = safetab_h() if is_of_households(text) else safetab_p()
-    picks = any(one.picks for one in tabulation.ladders.values())
+    picks = any(ladder.picks for ladder in tabulation.ladders.values())
     reader.known(tuple(key for key in _TOML_KEYS if picks or key != CHANCE) + ("stage_one_share",) * picks)
     if "tabulation" in data:
         reader.get("tabulation", read_tabulation_name, "")
     kind: Privacy = reader.get("privacy", read_privacy, "zcdp")
     budgets, thresholds = read_levels(reader, tabulation, BUDGET_WORDS[kind])
     passes = []
-    for which, one in tabulation.passes.items():
-        spends = any(budgets[place] != 0 for place in budgets if place[0] in one.geographies)
-        if reader.get(one.switch, read_truth, spends) if one.switch in data else spends:
+    for which, one_pass in tabulation.passes.items():
+        spends = any(budgets[place] != 0 for place in budgets if place[0] in one_pass.geographies)
+        if reader.get(one_pass.switch, read_truth, spends) if one_pass.switch in data else spends:
             passes.append(which)
     first = next(iter(tabulation.passes))
     return reader.configuration(
@@ -276,12 +280,12 @@ def write_toml(configuration: Configuration) -> str:
         *([] if households else two_stages),
         f"allow_negative_counts = {json.dumps(configuration.allow_negative_counts)}",
         *(
-            f"{one.switch} = {json.dumps(which in configuration.passes)}"
-            for which, one in configuration.tabulation.passes.items()
+            f"{one_pass.switch} = {json.dumps(which in configuration.passes)}"
+            for which, one_pass in configuration.tabulation.passes.items()
         ),
     ]
-    for which, one in configuration.tabulation.passes.items():
-        if configuration.parts(which) != one.codes:
+    for which, one_pass in configuration.tabulation.passes.items():
+        if configuration.parts(which) != one_pass.codes:
             lines.append(f"states = {json.dumps(configuration.parts(which))}")
     lines += ["", "levels = ["]
     for (geography, level), budget in configuration.budgets.items():

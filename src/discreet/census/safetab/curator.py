@@ -63,16 +63,16 @@ Ints = NDArray[np.int64]
 Key = TypeVar("Key")
 
 
-def size_name(place: int) -> str:
+def size_name(index: int) -> str:
     """Say a class of group sizes.
 
-    >>> [size_name(place) for place in (0, 1, len(SIZES) - 1)]
+    >>> [size_name(index) for index in (0, 1, len(SIZES) - 1)]
     ['0', '1 to 9', '20,000 or more']
     """
-    if place == len(SIZES) - 1:
-        return f"{SIZES[place]:,} or more"
-    last = SIZES[place + 1] - 1
-    return f"{last:,}" if last == SIZES[place] else f"{SIZES[place]:,} to {last:,}"
+    if index == len(SIZES) - 1:
+        return f"{SIZES[index]:,} or more"
+    last = SIZES[index + 1] - 1
+    return f"{last:,}" if last == SIZES[index] else f"{SIZES[index]:,} to {last:,}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,11 +177,11 @@ class Curated(Displayed):
         self, key: Callable[[ErrorLine], Key], *, kinds: Sequence[str] | None = None
     ) -> dict[Key, ErrorSums]:
         """Return the errors summed over the lines that have the same key."""
-        found: dict[Key, ErrorSums] = {}
+        sums: dict[Key, ErrorSums] = {}
         for line in self.errors:
             if kinds is None or line.kind in kinds:
-                found[key(line)] = found.get(key(line), ErrorSums()) + line.errors
-        return found
+                sums[key(line)] = sums.get(key(line), ErrorSums()) + line.errors
+        return sums
 
 
 REACH = 14
@@ -228,8 +228,8 @@ class ErrorLaw:
 
     def below(self, value: Ints) -> Floats:
         """Return the chance that the noise is at most a value."""
-        found: Floats = self._sums[0][self._place(value)]
-        return np.clip(found, 0, 1)
+        chance: Floats = self._sums[0][self._place(value)]
+        return np.clip(chance, 0, 1)
 
     def margin(self, chance: float = 0.95) -> int:
         """Return the smallest integer that the noise does not exceed with this chance."""
@@ -265,9 +265,9 @@ class ReleaseChances:
     def __init__(self, configuration: Configuration, specification: Specification, classes: Classes) -> None:
         self.configuration, groups = configuration, specification.iterations
         tabulation = self.tabulation = configuration.tabulation
-        self.simple = np.array([one.total_only for one in groups], dtype=bool)
+        self.simple = np.array([group.total_only for group in groups], dtype=bool)
         self._tabulated = {
-            name: np.array([one.tabulated(below=where.below) for one in groups], dtype=bool)
+            name: np.array([group.tabulated(below=where.below) for group in groups], dtype=bool)
             for name, where in tabulation.geographies.items()
         }
         rank = {
@@ -283,10 +283,10 @@ class ReleaseChances:
 
     def kept(self, geography: str, level: int, region: Codes, iteration: Codes, count: Ints) -> Floats:
         """Return the chance that groups of these true sizes are released."""
-        found = np.ones(count.size)
+        chances = np.ones(count.size)
         for rows, names in self._parts(geography, region):
-            found[rows] = self._any(names, level, iteration[rows], count[rows])
-        return found
+            chances[rows] = self._any(names, level, iteration[rows], count[rows])
+        return chances
 
     def kept_if_empty(self, geography: str, level: int, regions: int, iterations: Codes) -> float:
         """Return how many groups would be released if all were empty."""
@@ -301,49 +301,55 @@ class ReleaseChances:
         self, geography: str, level: int, region: Codes, iteration: Codes, count: Ints, variance: Floats
     ) -> Ints:
         """Return what the noise of released totals must have been above; the variance tells whose it is."""
-        found = np.full(count.size, NO_CUT)
+        cuts = np.full(count.size, NO_CUT)
         for rows, names in self._parts(geography, region):
             open_ = np.ones(rows.size, dtype=bool)
-            for one in self._mechanisms(names, level):
-                simple = self.simple[iteration[rows]] & one.ladder.picks
-                noise = np.where(simple, _variance(one.total_only), _variance(one.stage_two))
-                own = open_ & self._tabulated[one.geography][iteration[rows]]
+            for place_mechanism in self._mechanisms(names, level):
+                simple = self.simple[iteration[rows]] & place_mechanism.ladder.picks
+                noise = np.where(
+                    simple, _variance(place_mechanism.total_only), _variance(place_mechanism.stage_two)
+                )
+                own = open_ & self._tabulated[place_mechanism.geography][iteration[rows]]
                 own &= np.isclose(variance[rows], noise, rtol=1e-9, atol=0.0)
-                if one.suppression is not None:
-                    found[rows[own]] = one.suppression - count[rows[own]]
+                if place_mechanism.suppression is not None:
+                    cuts[rows[own]] = place_mechanism.suppression - count[rows[own]]
                 open_ &= ~own
-        return found
+        return cuts
 
     def _parts(self, geography: str, region: Codes) -> Iterator[tuple[NDArray[np.intp], tuple[str, ...]]]:
         """Yield the rows whose regions share their numbers with the same geographies."""
         shared = self._shared.get(geography, {})
         kinds = [(geography,), *sorted(set(shared.values()))]
-        number = {names: place for place, names in enumerate(kinds) if place}
+        number = {names: index for index, names in enumerate(kinds) if index}
         of = np.zeros(int(region.max(initial=-1)) + 1, dtype=np.int64)
-        for one, names in shared.items():
-            if one < of.size:
-                of[one] = number[names]
+        for region_index, names in shared.items():
+            if region_index < of.size:
+                of[region_index] = number[names]
         which = of[region]
-        for place, names in enumerate(kinds):
-            rows = np.flatnonzero(which == place)
+        for index, names in enumerate(kinds):
+            rows = np.flatnonzero(which == index)
             if rows.size:
                 yield rows, names
 
     def _any(self, names: Sequence[str], level: int, iteration: Codes, count: Ints) -> Floats:
         """Return the chance that at least one of these geographies releases a group."""
         missed, simple = np.ones(count.size), self.simple[iteration]
-        for one in self._mechanisms(names, level):
+        for place_mechanism in self._mechanisms(names, level):
             dropped = np.zeros(count.size)
-            if one.suppression is not None:
+            if place_mechanism.suppression is not None:
                 only, first, second = (
                     law(self.configuration.privacy, _variance(noise), 1)
-                    for noise in (one.total_only, one.stage_one, one.stage_two)
+                    for noise in (
+                        place_mechanism.total_only,
+                        place_mechanism.stage_one,
+                        place_mechanism.stage_two,
+                    )
                 )
-                limit = one.suppression - count
+                limit = place_mechanism.suppression - count
                 small = np.where(simple, only.below(limit), second.below(limit))
-                moved = np.where(simple, 0.0, 1 - first.below(one.thresholds[0] - 1 - count))
+                moved = np.where(simple, 0.0, 1 - first.below(place_mechanism.thresholds[0] - 1 - count))
                 dropped = (1 - moved) * small
-            missed *= np.where(self._tabulated[one.geography][iteration], dropped, 1)
+            missed *= np.where(self._tabulated[place_mechanism.geography][iteration], dropped, 1)
         return 1 - missed
 
     def _mechanisms(self, names: Sequence[str], level: int) -> list[Mechanism]:
@@ -398,12 +404,12 @@ def curate(
         classes = counts.geography.coterminous(water) if options.get("coterminous") else ()
         releasing = ReleaseChances(configuration, specification, classes)
         for done, place in enumerate(places, 1):
-            found = _Place(releasing, counts, released, released.parts[place], picked.get(place))
-            errors += found.errors()
+            curated_place = _Place(releasing, counts, released, released.parts[place], picked.get(place))
+            errors += curated_place.errors()
             if place in whole:
-                caps += found.caps(whole[place], specification)
+                caps += curated_place.caps(whole[place], specification)
             iterations = np.array(specification.places(*place), dtype=np.int32)
-            groups += found.groups(len(regions[place[0]]), iterations)
+            groups += curated_place.groups(len(regions[place[0]]), iterations)
             if progress is not None:
                 progress(done, len(places))
         notes = tuple(_notes(configuration, released, summary, counts, out, data))
@@ -437,8 +443,8 @@ class Counts:
 
     def at(self, wanted: Ints) -> Ints:
         """Return the counts of some groups; one that is not among those with people is empty."""
-        place = np.searchsorted(self.key, wanted)
-        return np.where(np.append(self.key, -1)[place] == wanted, np.append(self.count, 0)[place], 0)
+        position = np.searchsorted(self.key, wanted)
+        return np.where(np.append(self.key, -1)[position] == wanted, np.append(self.count, 0)[position], 0)
 
 
 class _Place:
@@ -471,14 +477,14 @@ class _Place:
         """Return the variance of one cell of each group: as published, or as the parameters say."""
         part = self._part
         if self._labels is not None:
-            words = np.array([float(one.variance) for one in self._labels.total])
-            found: Floats = (
+            words = np.array([float(margin.variance) for margin in self._labels.total])
+            variance: Floats = (
                 words[part.label.astype(np.int64) * len(self._ladder.rungs) + part.table] / part.widths()
             )
-            return found
-        one = self._releasing.mechanism(*self._where)
+            return variance
+        place_mechanism = self._releasing.mechanism(*self._where)
         simple = self._releasing.simple[part.iteration] & self._ladder.picks
-        return np.where(simple, _variance(one.total_only), _variance(one.stage_two))
+        return np.where(simple, _variance(place_mechanism.total_only), _variance(place_mechanism.stage_two))
 
     def caps(self, whole: Counts, specification: Specification) -> list[CapLine]:
         """Return what the cap does to the totals here; `whole` are the counts of all race codes."""
@@ -496,7 +502,7 @@ class _Place:
             "within": np.abs(error) <= margin,
         }
         classes = specification.tabulation.answers.kinds
-        of = np.array([classes.index(one.kind) for one in specification.iterations])
+        of = np.array([classes.index(iteration.kind) for iteration in specification.iterations])
         numbers, groups, emptied = (
             np.bincount(of[iteration], minlength=len(classes))
             for iteration in (
@@ -554,8 +560,8 @@ class _Place:
         """Sum up numbers of one kind, each of a group, with the variance of a sum of so many cells."""
         margin = self._margins(kind, group, variance / cells, cells)
         expected = Expected(*(np.zeros(group.size) for _ in range(4)))
-        for one, chosen in self._laws(variance / cells, cells):
-            part = one.expected(cut[chosen], margin[chosen])
+        for error_law, chosen in self._laws(variance / cells, cells):
+            part = error_law.expected(cut[chosen], margin[chosen])
             for name in Expected.__slots__:
                 getattr(expected, name)[chosen] = getattr(part, name)
         sums = {
@@ -589,23 +595,23 @@ class _Place:
     def _laws(self, each: Floats, cells: Ints) -> Iterator[tuple[ErrorLaw, NDArray[np.intp]]]:
         """Yield the noise of sums of cells of some variance, and where it is that of the numbers."""
         kinds, which = np.unique(np.stack([each, cells]), axis=1, return_inverse=True)
-        for place, (variance, many) in enumerate(kinds.T):
-            one = law(self._releasing.configuration.privacy, float(variance), int(many))
-            yield one, np.flatnonzero(which.ravel() == place)
+        for index, (variance, many) in enumerate(kinds.T):
+            error_law = law(self._releasing.configuration.privacy, float(variance), int(many))
+            yield error_law, np.flatnonzero(which.ravel() == index)
 
     def _margins(self, kind: str, group: NDArray[np.intp], each: Floats, cells: Ints) -> Ints:
         """Return the margins of error of numbers of one kind: as published, or as the parameters say."""
         if self._labels is None:
             margin = np.zeros(group.size, dtype=np.int64)
-            for one, chosen in self._laws(each, cells):
-                margin[chosen] = one.margin()
+            for error_law, chosen in self._laws(each, cells):
+                margin[chosen] = error_law.margin()
             return margin
         many = len(self._ladder.kinds) - 1
         said = {"total": self._labels.total}
         said |= {own: self._labels.rows[at::many] for at, own in enumerate(self._ladder.kinds[1:])}
         number = self._part.label[group].astype(np.int64) * len(self._ladder.rungs) + self._part.table[group]
-        found: Ints = np.array([one.margin for one in said[kind]], dtype=np.int64)[number]
-        return found
+        margins: Ints = np.array([stated.margin for stated in said[kind]], dtype=np.int64)[number]
+        return margins
 
     def _listed(self) -> list[GroupLine]:
         """Return the groups of a published list by size: all of them are released."""
@@ -637,13 +643,13 @@ class _Place:
             GroupLine(
                 geography=self._where[0],
                 level=self._where[1],
-                size=place,
-                groups=int(groups[place]),
-                released=int(released[place]),
-                expected=float(expected[place]),
+                size=index,
+                groups=int(groups[index]),
+                released=int(released[index]),
+                expected=float(expected[index]),
                 suppressing=suppressing,
             )
-            for place in np.flatnonzero(groups).tolist()
+            for index in np.flatnonzero(groups).tolist()
         ]
 
 
@@ -652,8 +658,8 @@ def _row_kinds(ladder: Ladder) -> tuple[Ints, Ints]:
     shape = len(ladder.rungs), int(ladder.heights.max())
     many, kind = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     for table, rung in enumerate(ladder.rungs[1:], 1):
-        for place, row in enumerate(rung.rows):
-            many[table, place], kind[table, place] = len(row.cells), ladder.kinds.index(row.kind)
+        for index, row in enumerate(rung.rows):
+            many[table, index], kind[table, index] = len(row.cells), ladder.kinds.index(row.kind)
     return many, kind
 
 
@@ -703,8 +709,8 @@ def _notes(
     said: set[str] = set()
     receipt, ledger = read_receipt(out), find_ledger(None, data)
     if receipt is not None and ledger is not None:
-        for one in read_ledger(ledger).entries:
-            if one.id == receipt["entry"]:
-                said |= {str(item["sha256"]) for item in one.inputs}
-    if said and not {one["sha256"] for one in counts.origins()} <= said:
+        for entry in read_ledger(ledger).entries:
+            if entry.id == receipt["entry"]:
+                said |= {str(item["sha256"]) for item in entry.inputs}
+    if said and not {origin["sha256"] for origin in counts.origins()} <= said:
         yield "WARNING: the ledger says that the output was made from other files than these."

@@ -116,39 +116,39 @@ def total_only_groups(
     limit = fraction(sure, name="sure")
     if not 0 < limit < 1:
         raise InputError(f"sure is {limit}; it must be above 0 and below 1")
-    found, tabulation = _read(Path(earlier), specification), configuration.tabulation
+    earlier_counts, tabulation = _read(Path(earlier), specification), configuration.tabulation
     passes = [mechanisms(configuration, specification, which) for which in configuration.passes]
-    parts = [one for own in passes for one in own if one.stage_one is not None]
-    above = [one for one in parts if not tabulation.is_below(one.geography)]
+    parts = [mechanism for own in passes for mechanism in own if mechanism.stage_one is not None]
+    above = [mechanism for mechanism in parts if not tabulation.is_below(mechanism.geography)]
     if not above:
         raise InputError(f"no groups of {tabulation.above} have a budget, so none could be total-only")
     top = _highest(passes, above, tabulation.levels)
-    tally = _tally(parts, found, specification, tabulation, top)
+    tally = _tally(parts, earlier_counts, specification, tabulation, top)
     judged = [
-        (place, one)
-        for place, one in enumerate(specification.iterations)
-        if top.get(one.level) and not (one.total_only or one.coarse_only)
+        (index, iteration)
+        for index, iteration in enumerate(specification.iterations)
+        if top.get(iteration.level) and not (iteration.total_only or iteration.coarse_only)
     ]
     groups = [
         TotalOnlyGroup(
-            group=one,
-            largest=int(tally.largest[place]),
-            chance=exp(tally.logs[place]),
-            below=int(tally.below[place]),
-            kept=float(tally.kept[place]),
+            group=iteration,
+            largest=int(tally.largest[index]),
+            chance=exp(tally.logs[index]),
+            below=int(tally.below[index]),
+            kept=float(tally.kept[index]),
         )
-        for place, one in judged
-        if tally.known[place] == len(top[one.level]) and exp(tally.logs[place]) >= limit
+        for index, iteration in judged
+        if tally.known[index] == len(top[iteration.level]) and exp(tally.logs[index]) >= limit
     ]
     return TotalOnlyGroups(
         file=Path(earlier).name,
         sure=limit,
         # first those that lose nothing below the states
-        groups=tuple(sorted(groups, key=lambda one: (one.kept, one.largest, one.group.code))),
+        groups=tuple(sorted(groups, key=lambda listed: (listed.kept, listed.largest, listed.group.code))),
         judged=len(judged),
-        unknown=sum(int(tally.known[place]) < len(top[one.level]) for place, one in judged),
+        unknown=sum(int(tally.known[index]) < len(top[iteration.level]) for index, iteration in judged),
         gains=tuple(map(_gain, above)),
-        notes=found.notes,
+        notes=earlier_counts.notes,
         tabulation=tabulation,
     )
 
@@ -162,9 +162,9 @@ def _highest(
     """
     return {
         level: {
-            next(one.geography for one in own if one.level == level)
+            next(mechanism.geography for mechanism in own if mechanism.level == level)
             for own in passes
-            if any(one in above and one.level == level for one in own)
+            if any(mechanism in above and mechanism.level == level for mechanism in own)
         }
         for level in levels
     }
@@ -184,7 +184,7 @@ class _Tally:
 
 def _tally(
     parts: Sequence[Mechanism],
-    found: _Earlier,
+    earlier_counts: _Earlier,
     specification: Specification,
     tabulation: AdaptiveTabulation,
     top: Mapping[int, set[str]],
@@ -193,53 +193,56 @@ def _tally(
     many = len(specification.iterations)
     logs, largest, known = np.zeros(many), np.zeros(many, dtype=np.int64), np.zeros(many, dtype=np.int64)
     below, kept = np.zeros(many, dtype=np.int64), np.zeros(many)
-    levels = np.array([one.level for one in specification.iterations])
-    for one in parts:
-        here = np.flatnonzero((found.geography == one.geography) & (levels[found.iteration] == one.level))
-        group, count = found.iteration[here], found.count[here]
-        if tabulation.is_below(one.geography):
+    levels = np.array([iteration.level for iteration in specification.iterations])
+    for mechanism in parts:
+        here = np.flatnonzero(
+            (earlier_counts.geography == mechanism.geography)
+            & (levels[earlier_counts.iteration] == mechanism.level)
+        )
+        group, count = earlier_counts.iteration[here], earlier_counts.count[here]
+        if tabulation.is_below(mechanism.geography):
             below += np.bincount(group, minlength=many)
-            kept += np.bincount(group, _kept(one, count), many)
+            kept += np.bincount(group, _kept(mechanism, count), many)
             continue
         with np.errstate(divide="ignore"):
-            logs += np.bincount(group, np.log(_only_totals(one, found.high[here])), many)
+            logs += np.bincount(group, np.log(_only_totals(mechanism, earlier_counts.high[here])), many)
         np.maximum.at(largest, group, count)
-        known[group] += one.geography in top[one.level]
+        known[group] += mechanism.geography in top[mechanism.level]
     return _Tally(logs, largest, known, below, kept)
 
 
-def _gain(one: Mechanism) -> TotalOnlyGain:
+def _gain(mechanism: Mechanism) -> TotalOnlyGain:
     """Return what a total-only group gains at one geography and level."""
     return TotalOnlyGain(
-        place=one.place,
-        variance=float(variance_of(one.stage_two)),
-        variance_total_only=float(variance_of(one.total_only)),
-        margin=margin_of_error(one.stage_two),
-        margin_total_only=margin_of_error(one.total_only),
+        place=mechanism.place,
+        variance=float(variance_of(mechanism.stage_two)),
+        variance_total_only=float(variance_of(mechanism.total_only)),
+        margin=margin_of_error(mechanism.stage_two),
+        margin_total_only=margin_of_error(mechanism.total_only),
     )
 
 
-def _only_totals(one: Mechanism, size: Ints) -> Floats:
+def _only_totals(mechanism: Mechanism, size: Ints) -> Floats:
     """Return the chance that groups of these sizes get a total only."""
-    assert one.stage_one is not None
-    return np.asarray(one.stage_one.cdf(one.thresholds[0] - 1 - size), dtype=np.float64)
+    assert mechanism.stage_one is not None
+    return np.asarray(mechanism.stage_one.cdf(mechanism.thresholds[0] - 1 - size), dtype=np.float64)
 
 
-def _kept(one: Mechanism, size: Ints) -> Floats:
+def _kept(mechanism: Mechanism, size: Ints) -> Floats:
     """Return the chance that groups of these sizes are published."""
-    if one.suppression is None:
+    if mechanism.suppression is None:
         return np.ones(size.size)
-    assert one.stage_two is not None
-    small = np.asarray(one.stage_two.cdf(one.suppression - size), dtype=np.float64)
-    found: Floats = 1 - _only_totals(one, size) * small
-    return found
+    assert mechanism.stage_two is not None
+    small = np.asarray(mechanism.stage_two.cdf(mechanism.suppression - size), dtype=np.float64)
+    kept: Floats = 1 - _only_totals(mechanism, size) * small
+    return kept
 
 
 def _read(path: Path, specification: Specification) -> _Earlier:
     if not path.is_file():
         raise InputError(f"there is no file {path}; name a table of earlier counts, such as t1.csv")
     table = read_columns(path, T1_COLUMNS)
-    number = {one.code: place for place, one in enumerate(specification.iterations)}
+    number = {group.code: index for index, group in enumerate(specification.iterations)}
     codes = table.column("ITERATION_CODE").to_pylist()
     iteration = np.array([number.get(code, -1) for code in codes], dtype=np.int64)
     inside = iteration >= 0

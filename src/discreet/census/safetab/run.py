@@ -114,7 +114,7 @@ def coterminous(
         read_water(params),
     )
     tabulation = configuration.tabulation
-    if not any(one.like for one in tabulation.geographies.values()):
+    if not any(region_type.like for region_type in tabulation.geographies.values()):
         raise InputError(
             f"{tabulation.title} does not compare regions: those of the same {tabulation.areas.many} keep "
             "noise of their own, and their numbers can be averaged"
@@ -123,16 +123,16 @@ def coterminous(
     free(to)
     with connect() as engine:
         geography = read_geography(Path(data), configuration, engine=engine)
-    found = read_released(Path(released), specification, geography.regions)
-    tabulated = {place: specification.places(*place) for place in found.parts if configuration.runs(*place)}
-    parts = {place: found.parts[place] for place in tabulated}
+    release = read_released(Path(released), specification, geography.regions)
+    tabulated = {place: specification.places(*place) for place in release.parts if configuration.runs(*place)}
+    parts = {place: release.parts[place] for place in tabulated}
     after, given = donate(parts, geography.coterminous(water), tabulated, tabulation, order=order)
     return _write(
         Path(released),
         to,
         "coterminous",
-        found,
-        {**found.parts, **after},
+        release,
+        {**release.parts, **after},
         given,
         specification,
         format,
@@ -153,12 +153,12 @@ def postprocess(
     how = Corrections(tabulation_suppression, negative) or Corrections("both")
     specification = read_specification(Path(params))
     free(to)
-    found = read_released(Path(released), specification)
-    tabulated = {place: specification.places(*place) for place in found.parts}
-    parts = corrected(found.parts, partners(specification), tabulated, how)
-    dropped = sum(part.size - parts[place].size for place, part in found.parts.items())
+    release = read_released(Path(released), specification)
+    tabulated = {place: specification.places(*place) for place in release.parts}
+    parts = corrected(release.parts, partners(specification), tabulated, how)
+    dropped = sum(part.size - parts[place].size for place, part in release.parts.items())
     return _write(
-        Path(released), to, "post", found, parts, dropped, specification, format, options=how.document()
+        Path(released), to, "post", release, parts, dropped, specification, format, options=how.document()
     )
 
 
@@ -166,7 +166,7 @@ def _write(
     released: Path,
     new: str | os.PathLike[str],
     step: str,
-    found: Released,
+    release: Released,
     parts: Parts,
     changed: int,
     specification: Specification,
@@ -177,29 +177,30 @@ def _write(
     # what the output says of its run still holds, but for what this step did
     before = (read_manifest(released) or {}).get("options")
     options = {**(before if isinstance(before, dict) else {}), **options}
-    kind = output_format(format, found.format)
-    codes = [one.code for one in specification.iterations]
+    kind = output_format(format, release.format)
+    codes = [iteration.code for iteration in specification.iterations]
     receipt = read_receipt(released)
     with whole_folder(new) as path:
-        mark = f"{NOT_PRIVATE}: made from an output that is not" if found.marked else None
+        mark = f"{NOT_PRIVATE}: made from an output that is not" if release.marked else None
         folder = Folder(path, kind, mark=mark)
         rows: dict[str, int] = {}
         groups: dict[str, int] = {}
         passes = specification.tabulation.passes
-        there = {path.name.partition(".")[0] for path in found.files}
+        there = {path.name.partition(".")[0] for path in release.files}
         for ladder in specification.tabulation.ladders.values():
-            labels, own = found.labels[ladder.name], [one for one in parts.values() if one.ladder is ladder]
+            labels = release.labels[ladder.name]
+            own = [own_part for own_part in parts.values() if own_part.ladder is ladder]
             with Writer(
                 folder,
                 ladder,
                 codes,
                 labels,
-                bureau=found.bureau,
-                bureau_margins=found.bureau_margins,
+                bureau=release.bureau,
+                bureau_margins=release.bureau_margins,
                 passes={which: passes[which].geographies for which in passes if which in there},
             ) as writer:
                 for part in own:
-                    writer.write(part, found.regions[part.geography])
+                    writer.write(part, release.regions[part.geography])
             rows |= writer.rows
             tables = np.sum([np.bincount(part.table, minlength=len(ladder.names)) for part in own], axis=0)
             groups |= dict(zip(ladder.names, map(int, tables), strict=True))
@@ -210,14 +211,14 @@ def _write(
                 "version": version("discreet"),
                 "step": step,
                 "options": options,
-                "source": [{"name": path.name, "sha256": sha256(path)} for path in found.files],
+                "source": [{"name": path.name, "sha256": sha256(path)} for path in release.files],
                 "rows": rows,
                 "groups": groups,
                 _DOES[step]: changed,
                 **({} if receipt is None else {RECEIPT: receipt}),
             },
         )
-    return Reprocessed(Path(new), step, options, rows, groups, changed, found.marked, tuple(folder.names))
+    return Reprocessed(Path(new), step, options, rows, groups, changed, release.marked, tuple(folder.names))
 
 
 def run(

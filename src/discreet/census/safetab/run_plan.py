@@ -131,7 +131,9 @@ class RunPlan:
     def mechanisms(self) -> tuple[Mechanism, ...]:
         """The noise of every geography and level, pass by pass."""
         passes = self.configuration.passes
-        return tuple(one for w in passes for one in mechanisms(self.configuration, self.specification, w))
+        return tuple(
+            mechanism for w in passes for mechanism in mechanisms(self.configuration, self.specification, w)
+        )
 
     @cached_property
     def exact(self) -> dict[str, tuple[tuple[str, str], ...]]:
@@ -148,7 +150,7 @@ class RunPlan:
 
     @cached_property
     def _exact(self) -> list[str]:
-        return [" ".join(one) for some in self.exact.values() for one in some]
+        return [" ".join(pair) for some in self.exact.values() for pair in some]
 
     @property
     def warning(self) -> str | None:
@@ -159,7 +161,7 @@ class RunPlan:
     def not_private(self) -> list[str]:
         """Why the output is not private, beside a rehearsal."""
         reasons = []
-        if any(one.marked for one in self.lists.values()):
+        if any(published_totals.marked for published_totals in self.lists.values()):
             reasons.append("the published totals are not private")
         if self._exact:
             every = len(self._exact) == len(self.mechanisms)
@@ -176,7 +178,14 @@ class RunPlan:
         A ledger that several runs share takes one pass, all of it with noise.
         """
         exact = self._exact
-        marked = next((one.path.name for one in self.lists.values() if one.marked), None)
+        marked = next(
+            (
+                published_totals.path.name
+                for published_totals in self.lists.values()
+                if published_totals.marked
+            ),
+            None,
+        )
         if marked is not None and self.options.rehearsal is None and not self.options.no_noise:
             raise InputError(
                 f"{marked} is of an output that is not private, so that this one would not be either; take "
@@ -194,7 +203,7 @@ class RunPlan:
             )
         if ledger and len(self.configuration.passes) > 1:
             passes = [self.configuration.tabulation.passes[which] for which in self.configuration.passes]
-            both = " and ".join(one.switch or one.name for one in passes)
+            both = " and ".join(one_pass.switch or one_pass.name for one_pass in passes)
             raise InputError(
                 f"the run is to be entered in a ledger, but both {both} are true; the two passes "
                 "count different people, and a ledger is for one population: run one pass at a time, each "
@@ -245,15 +254,15 @@ class RunPlan:
     @cached_property
     def numbers(self) -> dict[tuple[str, int], int]:
         """The number of each mechanism among those of its ladder: labels are counted through."""
-        found: dict[tuple[str, int], int] = {}
+        numbers: dict[tuple[str, int], int] = {}
         for ladder in self.configuration.tabulation.ladders.values():
-            own = (one.place for one in self.mechanisms if one.ladder is ladder)
-            found |= {place: number for number, place in enumerate(own)}
-        return found
+            own = (mechanism.place for mechanism in self.mechanisms if mechanism.ladder is ladder)
+            numbers |= {place: number for number, place in enumerate(own)}
+        return numbers
 
     def picked(self, geography: Geography) -> tuple[Geography, dict[tuple[str, int], Picked]]:
         """Return the groups that published totals pick, and the regions with those that only a list has."""
-        places = [one.place for one in self.mechanisms]
+        places = [mechanism.place for mechanism in self.mechanisms]
         return picked_groups(self.lists, geography, self.configuration, places)
 
     def add_noise(
@@ -264,21 +273,21 @@ class RunPlan:
         picked: Mapping[tuple[str, int], Picked] | None = None,
     ) -> dict[tuple[str, int], GroupArrays]:
         """Return the released groups of every geography and level, before post-processing."""
-        found = {}
+        parts = {}
         with clock.stage("noise") as tell:
-            for number, one in enumerate(self.mechanisms, 1):
+            for number, mechanism in enumerate(self.mechanisms, 1):
                 part = noisy_groups(
                     counts,
                     self.specification,
-                    one,
+                    mechanism,
                     allow_negative=self.configuration.allow_negative_counts,
                     source=source,
-                    picked=(picked or {}).get(one.place),
+                    picked=(picked or {}).get(mechanism.place),
                 )
                 # labels of all mechanisms are counted through, so that a donated group keeps its own
-                found[one.place] = replace(part, label=part.label + 2 * self.numbers[one.place])
+                parts[mechanism.place] = replace(part, label=part.label + 2 * self.numbers[mechanism.place])
                 tell(number, len(self.mechanisms))
-        return found
+        return parts
 
     def process(
         self, noisy: Parts, geography: Geography, water: frozenset[str]
@@ -299,15 +308,16 @@ class RunPlan:
         self, folder: Folder, parts: Parts, geography: Geography, tell: Callable[[int, int], None]
     ) -> dict[str, int]:
         """Write the tables and return the rows of each."""
-        codes, options, done = [one.code for one in self.specification.iterations], self.options, 0
+        codes = [iteration.code for iteration in self.specification.iterations]
+        options, done = self.options, 0
         rows, passes = dict[str, int](), self.configuration.passes
         for ladder in self.configuration.tabulation.ladders.values():
-            own = [one for one in self.mechanisms if one.ladder is ladder]
+            own = [mechanism for mechanism in self.mechanisms if mechanism.ladder is ladder]
             labels = Labels(
                 [
                     label(noise, ladder, table)
-                    for one in own
-                    for noise in one.noises
+                    for mechanism in own
+                    for noise in mechanism.noises
                     for table in range(len(ladder.rungs))
                 ]
             )
@@ -320,21 +330,21 @@ class RunPlan:
                 bureau_margins=options.bureau_margins,
                 passes={which: self.configuration.tabulation.passes[which].geographies for which in passes},
             ) as writer:
-                for one in own:
-                    writer.write(parts[one.place], geography.regions[one.geography])
+                for mechanism in own:
+                    writer.write(parts[mechanism.place], geography.regions[mechanism.geography])
                     done += 1
                     tell(done, len(self.mechanisms))
             rows |= writer.rows
         return rows
 
-    def place(self, one: Mechanism, geography: Geography, noisy: Parts, parts: Parts) -> PlaceSummary:
+    def place(self, mechanism: Mechanism, geography: Geography, noisy: Parts, parts: Parts) -> PlaceSummary:
         """Return what there could be of a geography and level, and what was released."""
-        regions = len(geography.regions[one.geography])
-        iterations = len(self.specification.places(*one.place))
-        tables = np.bincount(parts[one.place].table, minlength=len(one.ladder.rungs))
+        regions = len(geography.regions[mechanism.geography])
+        iterations = len(self.specification.places(*mechanism.place))
+        tables = np.bincount(parts[mechanism.place].table, minlength=len(mechanism.ladder.rungs))
         # where published counts pick the tables, they say which groups there are
-        suppressed = regions * iterations - noisy[one.place].size if one.ladder.picks else 0
-        return PlaceSummary(one, regions, iterations, suppressed, tuple(map(int, tables)))
+        suppressed = regions * iterations - noisy[mechanism.place].size if mechanism.ladder.picks else 0
+        return PlaceSummary(mechanism, regions, iterations, suppressed, tuple(map(int, tables)))
 
     def summary(
         self,
@@ -350,7 +360,7 @@ class RunPlan:
         return Summary(
             out=out,
             rows=rows,
-            places=tuple(self.place(one, geography, noisy, parts) for one in self.mechanisms),
+            places=tuple(self.place(mechanism, geography, noisy, parts) for mechanism in self.mechanisms),
             budgets={which: budget_spent(configuration, which) for which in configuration.passes},
             privacy=configuration.privacy,
             options=self.options.listed(configuration.tabulation.order),

@@ -28,8 +28,8 @@ from discreet.tables import Delimited, Problems, find_columns
 def safetab_p() -> AdaptiveTabulation:
     """Return what SafeTab-P tabulates.
 
-    >>> found = safetab_p()
-    >>> [*found.passes], found.ladder(2).names
+    >>> tabulation = safetab_p()
+    >>> [*tabulation.passes], tabulation.ladder(2).names
     (['US', 'PR'], ('T01001', 'T02001', 'T02002', 'T02003'))
     """
     return _packaged("safetab-p.toml")
@@ -39,8 +39,8 @@ def safetab_p() -> AdaptiveTabulation:
 def safetab_h() -> AdaptiveTabulation:
     """Return what SafeTab-H tabulates.
 
-    >>> found = safetab_h()
-    >>> found.unit, [ladder.names for ladder in found.ladders.values()]
+    >>> tabulation = safetab_h()
+    >>> tabulation.unit, [ladder.names for ladder in tabulation.ladders.values()]
     ('household', [('T03001', 'T03002', 'T03003', 'T03004'), ('T04001', 'T04002')])
     """
     return _packaged("safetab-h.toml")
@@ -101,15 +101,15 @@ def read_water(params: Path) -> frozenset[str]:
     path, problems = Path(params) / WATER_FILE, Problems()
     if not path.is_file():
         return frozenset()
-    found = []
+    tracts = []
     for line, text in enumerate(path.read_bytes().decode("utf-8-sig", "replace").splitlines(), 1):
         tract = text.strip()
         if tract and not (len(tract) == 11 and tract.isascii() and tract.isdigit()):
             problems.at("a tract is not of eleven digits: state, county, tract", file=WATER_FILE, line=line)
         elif tract:
-            found.append(tract)
+            tracts.append(tract)
     problems.stop()
-    return frozenset(found)
+    return frozenset(tracts)
 
 
 RACE_FILE = "race-characteristic-iterations.txt"
@@ -147,8 +147,8 @@ def read_specification(params: Path) -> Specification:
         for row in _rows(Path(params) / file, columns, problems):
             if row.cells["ITERATION_CODE"] in iterations:
                 row.wrong("an iteration code occurs twice in the two files of iterations", "ITERATION_CODE")
-            one = _iteration(row)
-            iterations[one.code] = one
+            iteration = _iteration(row)
+            iterations[iteration.code] = iteration
     mapped: dict[str, dict[str, None]] = {code: {} for code in codes}
     for row in _rows(Path(params) / MAPPING_FILE, ("ITERATION_CODE", "RACE_ETH_CODE"), problems):
         name, code = row.cells.values()
@@ -161,7 +161,7 @@ def read_specification(params: Path) -> Specification:
         mapped[code][name] = None
     problems.stop()
     used = {name for groups in mapped.values() for name in groups}
-    empty = sum(one.level > 0 and one.code not in used for one in iterations.values())
+    empty = sum(iteration.level > 0 and iteration.code not in used for iteration in iterations.values())
     return Specification(
         tabulation=tabulation_of(Path(params)),
         iterations=tuple(iterations.values()),
@@ -203,9 +203,9 @@ def _rows(path: Path, columns: Sequence[str], problems: Problems, *, need: str =
         if len(mine.written) < len(columns):
             return None
         places = {name: table.names.index(mine.written[name]) for name in columns}
-        for place, fields in table.rows(mine, strict=True, gaps=True):
+        for row_number, fields in table.rows(mine, strict=True, gaps=True):
             need = ""
-            yield _Row({name: fields[at].strip() for name, at in places.items()}, place, mine)
+            yield _Row({name: fields[at].strip() for name, at in places.items()}, row_number, mine)
         if need:
             problems.at(need, file=path.name)
 
@@ -239,21 +239,23 @@ def write_specification(specification: Specification, folder: Path) -> None:
     """Write the four files, from which `read_specification` makes an equal specification.
 
     >>> from tempfile import TemporaryDirectory
-    >>> one = Iteration(code="1", name="A alone", level=2, kind="alone")
+    >>> group = Iteration(code="1", name="A alone", level=2, kind="alone")
     >>> codes, mapped = {"7": "A"}, {"7": ("1",)}
-    >>> small = Specification(tabulation=safetab_p(), iterations=(one,), codes=codes, mapped=mapped)
-    >>> with TemporaryDirectory() as place:
-    ...     write_specification(small, Path(place))
-    ...     read_specification(Path(place)) == small
+    >>> small = Specification(tabulation=safetab_p(), iterations=(group,), codes=codes, mapped=mapped)
+    >>> with TemporaryDirectory() as folder:
+    ...     write_specification(small, Path(folder))
+    ...     read_specification(Path(folder)) == small
     True
     """
     race: list[Sequence[str]] = [("ITERATION_CODE", "ITERATION_NAME", "LEVEL", "ALONE", *_ONLY)]
     origin: list[Sequence[str]] = [("ITERATION_CODE", "ITERATION_NAME", "LEVEL", *_ONLY)]
-    for one in specification.iterations:
-        only = (NULL, NULL) if one.level == 0 else (str(one.total_only), str(one.coarse_only))
-        alone = () if one.kind == "ethnicity" else (str(one.kind == "alone"),)
-        rows = origin if one.kind == "ethnicity" else race
-        rows.append((one.code, one.name, str(one.level), *alone, *only))
+    for iteration in specification.iterations:
+        only = (
+            (NULL, NULL) if iteration.level == 0 else (str(iteration.total_only), str(iteration.coarse_only))
+        )
+        alone = () if iteration.kind == "ethnicity" else (str(iteration.kind == "alone"),)
+        rows = origin if iteration.kind == "ethnicity" else race
+        rows.append((iteration.code, iteration.name, str(iteration.level), *alone, *only))
     pairs = [(group, code) for code, groups in specification.mapped.items() for group in groups]
     tables: dict[str, list[Sequence[str]]] = {
         CODE_FILE: [("RACE_ETH_CODE", "RACE_ETH_NAME"), *specification.codes.items()],

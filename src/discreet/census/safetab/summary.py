@@ -32,23 +32,23 @@ class PlaceSummary:
 
     def document(self) -> dict[str, object]:
         """Return the numbers, and the noise in exact terms."""
-        one = self.mechanism
+        mechanism = self.mechanism
         return {
-            "geography": one.geography,
-            "level": one.level,
-            "budget": "infinite" if one.budget is None else str(one.budget),
-            "stability": one.stability.value,
+            "geography": mechanism.geography,
+            "level": mechanism.level,
+            "budget": "infinite" if mechanism.budget is None else str(mechanism.budget),
+            "stability": mechanism.stability.value,
             "noise": {
-                "total_only": noise_text(one.total_only),
-                "stage_1": noise_text(one.stage_one),
-                "stage_2": noise_text(one.stage_two),
+                "total_only": noise_text(mechanism.total_only),
+                "stage_1": noise_text(mechanism.stage_one),
+                "stage_2": noise_text(mechanism.stage_two),
             },
-            "thresholds": list(one.thresholds),
-            "suppression_threshold": one.suppression,
+            "thresholds": list(mechanism.thresholds),
+            "suppression_threshold": mechanism.suppression,
             "regions": self.regions,
             "iterations": self.iterations,
             "suppressed": self.suppressed,
-            "groups": dict(zip(one.ladder.names, self.tables, strict=True)),
+            "groups": dict(zip(mechanism.ladder.names, self.tables, strict=True)),
         }
 
 
@@ -80,11 +80,11 @@ class Summary(Summarised):
     @property
     def groups(self) -> dict[str, int]:
         """Released groups by the table they got."""
-        found: dict[str, int] = {}
+        groups_of: dict[str, int] = {}
         for place in self.places:
             for name, groups in zip(place.mechanism.ladder.names, place.tables, strict=True):
-                found[name] = found.get(name, 0) + groups
-        return found
+                groups_of[name] = groups_of.get(name, 0) + groups
+        return groups_of
 
     @property
     def suppressed(self) -> int:

@@ -52,12 +52,12 @@ from discreet.ledger.commit import free, whole_folder
 from discreet.numbers import whole
 from discreet.questions import Option
 
-STATES, (PUERTO_RICO,) = (one.codes for one in safetab_p().passes.values())
+STATES, (PUERTO_RICO,) = (one_pass.codes for one_pass in safetab_p().passes.values())
 """The codes of the fifty states and the District of Columbia, and of Puerto Rico."""
 AREA_COLUMNS, BLOCK_COLUMNS = safetab_p().area_file.columns, safetab_p().areas.key
 RACE_COLUMNS = safetab_p().answers.several
 MOST_CODES = len(RACE_COLUMNS)
-TOP_AGE = max(one.last for one in safetab_p().attributes)
+TOP_AGE = max(attribute.last for attribute in safetab_p().attributes)
 
 # -- the groups --------------------------------------------------------------------------------------------
 
@@ -75,7 +75,7 @@ def write_invented(folder: Path, states: Sequence[str]) -> None:
     }
     settings["zero_suppression_chance"] = float(of_2020.zero_suppression_chance)
     settings["allow_negative_counts"] = of_2020.allow_negative_counts
-    settings |= {one.switch: which in of_2020.passes for which, one in safetab_p().passes.items()}
+    settings |= {one_pass.switch: which in of_2020.passes for which, one_pass in safetab_p().passes.items()}
     settings |= {"reader": "csv", "state_filter_us": states, "privacy_defn": of_2020.privacy}
     (folder / JSON_FILE).write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
@@ -163,12 +163,12 @@ def _tracts(people: int, states: tuple[str, ...], shares: Floats, source: np.ran
         state.append(np.full(own, index))
         county.append(np.repeat(2 * np.arange(counties) + 1, sizes))
         code.append(100 * within + source.choice([0, 0, 0, 1, 2], own))
-    found = Tracts(np.concatenate(state), np.concatenate(county), np.concatenate(code))
+    tracts = Tracts(np.concatenate(state), np.concatenate(county), np.concatenate(code))
     # tracts of water only: the last one of every fortieth county, where there are several
-    last = np.flatnonzero(np.diff(found.state * 1000 + found.county, append=-1))
+    last = np.flatnonzero(np.diff(tracts.state * 1000 + tracts.county, append=-1))
     alone = np.diff(last, prepend=-1) < 3
-    found.code[last[~alone][::40]] = WATER
-    return found
+    tracts.code[last[~alone][::40]] = WATER
+    return tracts
 
 
 def _split(many: int, shares: Floats, *, least: int) -> Ints:
@@ -250,8 +250,8 @@ def _areas(
 
 def _padded(values: Ints, width: int) -> NDArray[np.str_]:
     """Return numbers as texts of one width, with zeros in front."""
-    distinct, place = np.unique(values, return_inverse=True)
-    return np.array([f"{value:0{width}d}" for value in distinct.tolist()])[place]
+    distinct, position = np.unique(values, return_inverse=True)
+    return np.array([f"{value:0{width}d}" for value in distinct.tolist()])[position]
 
 
 # -- the people --------------------------------------------------------------------------------------------
@@ -291,8 +291,8 @@ def table(weights: NDArray[np.float64]) -> NDArray[np.int16]:
 def census_race() -> list[str]:
     """Return the CENRACE of each set of the six races, a set being six bits; the empty one is as the last.
 
-    >>> found = census_race()
-    >>> found[0b1], found[0b100000], found[0b11], found[0b111111]
+    >>> races = census_race()
+    >>> races[0b1], races[0b100000], races[0b11], races[0b111111]
     ('01', '06', '07', '63')
     """
     sets = [sum(1 << i for i in c) for many in range(1, 7) for c in combinations(range(6), many)]
@@ -302,7 +302,7 @@ def census_race() -> list[str]:
 
 def answers(specification: Specification, source: np.random.Generator) -> Answers:
     """Draw how common each code of a specification is: few families, few groups in each, hold most people."""
-    groups = {one.code: one for one in specification.iterations}
+    groups = {iteration.code: iteration for iteration in specification.iterations}
     codes = tuple(sorted(specification.codes))
     of = [[groups[group] for group in specification.mapped[code]] for code in codes]
     race = np.array([any(group.kind != "ethnicity" for group in own) for own in of])
@@ -436,8 +436,8 @@ class Population:
         more = self.answers.rare[source.integers(0, SLOTS, (several.size, MOST_CODES), dtype=np.uint32)]
         more[:, 0] = races[several, 0]
         more[np.arange(MOST_CODES) >= named[several, None]] = -1
-        for place in range(1, MOST_CODES):  # nobody names a race twice
-            more[(more[:, :place] == more[:, place, None]).any(axis=1), place] = -1
+        for index in range(1, MOST_CODES):  # nobody names a race twice
+            more[(more[:, :index] == more[:, index, None]).any(axis=1), index] = -1
         order = np.argsort(more < 0, axis=1, kind="stable")
         races[several] = np.take_along_axis(more, order, axis=1)
         bits = np.where(more >= 0, np.uint8(1) << self.answers.major[more], np.uint8(0)).astype(np.uint8)
@@ -476,20 +476,20 @@ def text_table(
     schema = pa.schema([(name, pa.dictionary(pa.int32(), pa.string())) for name in columns])
     if format == "csv":
         with OutputTable(file, format, schema, pipes=bool(delimiter), delimiter=delimiter or ",") as lines:
-            yield lambda found: lines.write([found[name] for name in columns])
+            yield lambda texts: lines.write([texts[name] for name in columns])
         return
     # the schema that Arrow would store says "dictionary"; readers should see plain texts
     with arrow("parquet").ParquetWriter(file, schema, store_schema=False) as writer:
-        yield lambda found: writer.write_table(pa.table(found, schema=schema))
+        yield lambda texts: writer.write_table(pa.table(texts, schema=schema))
         writer.add_key_value_metadata({"synthetic": "true"})
 
 
 def word_column(index: NDArray[np.generic], values: Sequence[str] | NDArray[np.str_]) -> ArrowArray:
     """Return a column of the texts that occur, so that a small portion does not carry a large dictionary."""
-    used, place = np.unique(index, return_inverse=True)
+    used, position = np.unique(index, return_inverse=True)
     # each once: the bytes of a Parquet file would depend on more than its rows
     words, where = np.unique([values[at] for at in used.tolist()], return_inverse=True)
-    return coded(where[place], words.tolist())
+    return coded(where[position], words.tolist())
 
 
 def write_blocks(file: Path, country: Country, format: Format) -> None:

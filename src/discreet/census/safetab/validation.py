@@ -46,8 +46,8 @@ def check_input(
 
     `totals` is a list of published totals, as for `run`.
 
-    >>> found = check_input("no-params", "no-data")
-    >>> found.valid, found.notes
+    >>> validation = check_input("no-params", "no-data")
+    >>> validation.valid, validation.notes
     (False, ('the records were not looked at, for the parameters must be right first',))
     """
     from discreet.census.mechanism.published import find_totals, picked_groups, read_lists

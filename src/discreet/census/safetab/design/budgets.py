@@ -75,8 +75,8 @@ class Rivals:
 def rivals(margins: Sequence[tuple[int, int]], *, delta: Exact) -> Rivals:
     """Compare both kinds of noise at equal accuracy: margins, each with the counts that one person is in.
 
-    >>> found = rivals([(11, 9)], delta="1e-10")
-    >>> round(found.gaussian_epsilon, 2), round(found.geometric_epsilon, 2)
+    >>> compared = rivals([(11, 9)], delta="1e-10")
+    >>> round(compared.gaussian_epsilon, 2), round(compared.geometric_epsilon, 2)
     (3.17, 2.34)
     """
     small = fraction(delta, name="delta")
@@ -84,7 +84,7 @@ def rivals(margins: Sequence[tuple[int, int]], *, delta: Exact) -> Rivals:
     scales = tuple(_widest(DiscreteLaplace, margin) for margin, _ in margins)
     kinds: list[list[Noise]] = [[*map(DiscreteGaussian, variances)], [*map(DiscreteLaplace, scales)]]
     gaussian, geometric = (
-        max(float(compose([one.repeated(n) for one, (_, n) in each]).epsilon(delta=small)), 0.0)
+        max(float(compose([noise.repeated(n) for noise, (_, n) in each]).epsilon(delta=small)), 0.0)
         for each in (zip(laws, margins, strict=True) for laws in kinds)
     )
     return Rivals(tuple(margins), variances, scales, gaussian, geometric)

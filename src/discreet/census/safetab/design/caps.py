@@ -63,9 +63,9 @@ def cap(
 
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
     >>> plan = replace(configuration_2020(), max_race_codes=2)
-    >>> found = cap(plan, specification_2020(), "US", ["0.9", "0.08", "0.02"])
-    >>> county = next(level for level in found.levels if level.place == ("COUNTY", 2))
-    >>> county.margin_all, county.margin, county.harm, round(float(found.lost), 4)
+    >>> capped = cap(plan, specification_2020(), "US", ["0.9", "0.08", "0.02"])
+    >>> county = next(level for level in capped.levels if level.place == ("COUNTY", 2))
+    >>> county.margin_all, county.margin, county.harm, round(float(capped.lost), 4)
     (11, 6, 5, 0.0179)
     >>> round(county.within, 3), [round(chance, 3) for chance in county.reach]
     (0.956, [0.914, 0.0, 0.0])
@@ -86,8 +86,8 @@ def cap(
         lost = missing / sum(share * many for many, share in enumerate(shares, 1))
     every = mechanisms(replace(configuration, max_race_codes=most), specification, which)
     levels = []
-    for one, whole in zip(mechanisms(configuration, specification, which), every, strict=True):
-        noise, wider = one.stage_two, whole.stage_two
+    for mechanism, whole in zip(mechanisms(configuration, specification, which), every, strict=True):
+        noise, wider = mechanism.stage_two, whole.stage_two
         assert noise is not None
         assert wider is not None
         margin = margin_of(noise)
@@ -95,7 +95,7 @@ def cap(
         within, *reach = (noise.cdf(margin + gone) - noise.cdf(gone - margin - 1)).tolist()
         levels.append(
             CapLevel(
-                place=one.place,
+                place=mechanism.place,
                 margin=margin,
                 margin_all=margin_of(wider),
                 harm=floor(sqrt(max(0.0, wider.true_variance() - noise.true_variance()))) + 1,
@@ -109,11 +109,11 @@ def cap(
 
 def _named(shares: Sequence[Exact], most: int) -> tuple[Fraction, ...]:
     """Return the shares of people by how many codes they name, adding up to one."""
-    found = [fraction(share, name="a share of people by codes named") for share in shares]
-    total = sum(found, Fraction(0))
-    if not 1 <= len(found) <= most or min(found) < 0 or abs(total - 1) > Fraction(1, 100):
+    people_shares = [fraction(share, name="a share of people by codes named") for share in shares]
+    total = sum(people_shares, Fraction(0))
+    if not 1 <= len(people_shares) <= most or min(people_shares) < 0 or abs(total - 1) > Fraction(1, 100):
         raise InputError(
-            f"the shares of people by codes named are {len(found)} numbers that add up to "
+            f"the shares of people by codes named are {len(people_shares)} numbers that add up to "
             f"{float(total):.4g}; they must be one to {most} shares, none negative, that add up to 1"
         )
-    return tuple(share / total for share in found)
+    return tuple(share / total for share in people_shares)

@@ -84,8 +84,8 @@ def changed(
     the target error.
 
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
-    >>> found = changed(configuration_2020(), specification_2020(), races=3, margins={("USA", 2): 3})
-    >>> found.max_race_codes, found.budgets["USA", 2]
+    >>> plan = changed(configuration_2020(), specification_2020(), races=3, margins={("USA", 2): 3})
+    >>> plan.max_race_codes, plan.budgets["USA", 2]
     (3, Fraction(849, 1250))
     """
     if total_rho is not None and total_epsilon is not None:
@@ -97,8 +97,8 @@ def changed(
     places = configuration.tabulation.places
     passes = tuple(
         which
-        for which, one in configuration.tabulation.passes.items()
-        if any(spends[place] != 0 for place in places if place[0] in one.geographies)
+        for which, one_pass in configuration.tabulation.passes.items()
+        if any(spends[place] != 0 for place in places if place[0] in one_pass.geographies)
     )
     configuration = replace(configuration, budgets=spends, passes=passes)
     if total_rho is not None:
@@ -172,8 +172,8 @@ def with_total(
     The passes count different people, so each gets the whole total.
 
     >>> from discreet.census.safetab.census2020 import configuration_2020
-    >>> found = with_total(configuration_2020(), 2)
-    >>> budget_spent(found, "US"), budget_spent(found, "PR"), round(float(found.budgets["USA", 2]), 4)
+    >>> plan = with_total(configuration_2020(), 2)
+    >>> budget_spent(plan, "US"), budget_spent(plan, "PR"), round(float(plan.budgets["USA", 2]), 4)
     (Fraction(2, 1), Fraction(2, 1), 0.8633)
     """
     whole = positive(total, name=f"the total {BUDGET_WORDS[configuration.privacy]}")
@@ -202,8 +202,8 @@ def with_total_epsilon(
     rho is the largest of four digits with which the account stays at or below it.
 
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
-    >>> found = with_total_epsilon(configuration_2020(), specification_2020(), 10, delta="1e-10")
-    >>> budget_spent(found, "US"), round(cost(found, specification_2020(), "US", delta="1e-10").epsilon, 4)
+    >>> plan = with_total_epsilon(configuration_2020(), specification_2020(), 10, delta="1e-10")
+    >>> budget_spent(plan, "US"), round(cost(plan, specification_2020(), "US", delta="1e-10").epsilon, 4)
     (Fraction(1071, 1000), 9.9963)
     """
     if configuration.privacy == "puredp":

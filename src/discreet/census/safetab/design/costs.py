@@ -49,17 +49,17 @@ def cost(
     With two stages throughout, in milliseconds; `exact`: the worst over groups that get a total only.
 
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
-    >>> found = cost(configuration_2020(), specification_2020(), "US", delta="1e-10")
-    >>> found.budget, round(found.converted, 3), round(found.epsilon, 3)
+    >>> spent = cost(configuration_2020(), specification_2020(), "US", delta="1e-10")
+    >>> spent.budget, round(spent.converted, 3), round(spent.epsilon, 3)
     (Fraction(618, 125), 26.283, 24.402)
     """
     check_designable(configuration, which)
     comes = [which, replacing(configuration, which)][: records_apart(neighbours)]
     budget = Fraction(0)
-    for one in comes:
-        own = budget_spent(configuration, one)
+    for run_pass in comes:
+        own = budget_spent(configuration, run_pass)
         if own is None:
-            raise InputError(f"the pass {one} has an infinite budget, so no noise")
+            raise InputError(f"the pass {run_pass} has an infinite budget, so no noise")
         budget += own
     small = fraction(delta, name="delta")
     # under pure privacy two stages are not the worst: groups with a total only cost more

@@ -49,28 +49,30 @@ class SizedLevel:
     @classmethod
     def of(
         cls,
-        one: Mechanism,
+        mechanism: Mechanism,
         configuration: Configuration,
         specification: Specification,
         error: Fraction,
         of: Of,
     ) -> SizedLevel:
         """Return a mechanism that has noise with what follows from a target error."""
-        assert one.stage_two is not None
-        budget = one.budget or Fraction(0)
+        assert mechanism.stage_two is not None
+        budget = mechanism.budget or Fraction(0)
         every = range(1, configuration.most_codes + 1)
         return cls(
-            mechanism=one,
-            place=one.place,
-            stability=one.stability.value,
-            by_races=tuple(specification.stability(one.level, k, one.geography).value for k in every),
+            mechanism=mechanism,
+            place=mechanism.place,
+            stability=mechanism.stability.value,
+            by_races=tuple(
+                specification.stability(mechanism.level, k, mechanism.geography).value for k in every
+            ),
             budget=budget,
-            second=(1 - configuration.gamma) * budget if one.ladder.picks else budget,
-            variance=variance_of(one.stage_two),
-            margin=margin_of(one.stage_two),
-            sizes=smallest_sizes(one.stage_two, one.ladder, relative_margin=error, of=of),
-            thresholds=one.thresholds,
-            suppression=one.suppression,
+            second=(1 - configuration.gamma) * budget if mechanism.ladder.picks else budget,
+            variance=variance_of(mechanism.stage_two),
+            margin=margin_of(mechanism.stage_two),
+            sizes=smallest_sizes(mechanism.stage_two, mechanism.ladder, relative_margin=error, of=of),
+            thresholds=mechanism.thresholds,
+            suppression=mechanism.suppression,
         )
 
 
@@ -123,8 +125,8 @@ def sizing(
     shares of people who name one, two, three ... codes, from a public source.
 
     >>> from discreet.census.safetab.census2020 import configuration_2020, specification_2020
-    >>> found = sizing(configuration_2020(), specification_2020(), "US", exact=False)
-    >>> county = next(level for level in found.levels if level.place == ("COUNTY", 2))
+    >>> design = sizing(configuration_2020(), specification_2020(), "US", exact=False)
+    >>> county = next(level for level in design.levels if level.place == ("COUNTY", 2))
     >>> county.margin, county.sizes, county.thresholds, county.suppression
     (11, (110, 880, 1980, 5060), (971, 4971, 19971), 21)
     """
@@ -133,7 +135,7 @@ def sizing(
     if derive:
         configuration = with_derived(configuration, specification, error=part, of=of)
     parts = mechanisms(configuration, specification, which)
-    levels = tuple(SizedLevel.of(one, configuration, specification, part, of) for one in parts)
+    levels = tuple(SizedLevel.of(mechanism, configuration, specification, part, of) for mechanism in parts)
     for level in levels if exact else ():
         if level.margin > LARGEST_MARGIN:
             name = ":".join(map(str, level.place))
@@ -143,8 +145,16 @@ def sizing(
                 f"{level.margin}, and at most {LARGEST_MARGIN} is compared"
             )
     costs = [
-        cost(configuration, specification, which, delta=delta, neighbours=one, exact=exact, progress=progress)
-        for one in ("unbounded", "bounded")
+        cost(
+            configuration,
+            specification,
+            which,
+            delta=delta,
+            neighbours=neighbours,
+            exact=exact,
+            progress=progress,
+        )
+        for neighbours in ("unbounded", "bounded")
     ]
     together = (
         rivals([(max(level.margin, 1), level.stability) for level in levels], delta=delta) if exact else None

@@ -81,8 +81,8 @@ def shown(sizes: ArrayLike, noise: Noise, suppression: int) -> Shown:
     """Return the chance of suppression and the bias of released totals by true size, all at once.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> found = shown([0, 93, 186], DiscreteGaussian(625), 93)
-    >>> found.suppressed.round(4).tolist(), found.bias.round(2).tolist()
+    >>> outcome = shown([0, 93, 186], DiscreteGaussian(625), 93)
+    >>> outcome.suppressed.round(4).tolist(), outcome.bias.round(2).tolist()
     ([0.9999, 0.508, 0.0001], [99.47, 20.27, 0.01])
     """
     sizes = np.asarray(sizes)
