@@ -169,13 +169,13 @@ def test_pairs_that_agree_to_ten_digits_are_not_evaluated_one_by_one(monkeypatch
     the one that evaluating each gave, to the last digit.
     """
     evaluated: list[int] = []
-    one_by_one = Account._evaluated
+    one_by_one = Account.evaluated
 
     def counted(self: Account, places: Any, *rest: Any) -> list[Any]:
         evaluated.append(len(places))
         return one_by_one(self, places, *rest)
 
-    monkeypatch.setattr(Account, "_evaluated", counted)
+    monkeypatch.setattr(Account, "evaluated", counted)
     (point,) = account(load("dhc-2020-persons-pr")).at_delta("1e-5")
     assert sum(evaluated) < 10
     assert (point.epsilon, point.worst) == (pytest.approx(17.768499640529573, rel=1e-15), (5, 21))
