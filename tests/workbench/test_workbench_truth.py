@@ -44,7 +44,7 @@ from discreet.workbench.state import State, to_link
 
 pytestmark = pytest.mark.xdist_group("workbench")  # one server and one browser for all
 
-HEALTH = Path(__file__).parents[2] / "src/discreet/release/examples/health-survey/release.toml"
+HEALTH = Path(__file__).parents[2] / "src/discreet/measurement/examples/health-survey/release.toml"
 
 SAMPLE = """([title, values]) => {
     window.samples = new Set();
