@@ -33,7 +33,8 @@ def zcdp_rho(events: Iterable[Noise]) -> Fraction:
     for event in events:
         if event.zcdp is None:
             require("rho", [event])
-        rho += event.zcdp or 0
+            raise AssertionError(f"{event!r} says that it has a rho, and has none")
+        rho += event.zcdp
     if rho == 0:
         raise InputError(NO_EVENTS)
     return rho
