@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -126,3 +129,18 @@ def test_libraries_are_found_without_a_list_of_what_is_loaded(
     with one_algebra_thread():
         assert set(algebra_threads()) == {1}
     assert algebra_threads() == two_threads
+
+
+def test_what_scipy_loads_meanwhile_has_one_thread_too() -> None:
+    """SciPy loads its library when its algebra is first used, which may be within."""
+    code = """
+import sys
+from discreet.estimation.linear_algebra import algebra_threads, one_algebra_thread
+assert "scipy.linalg" not in sys.modules
+with one_algebra_thread():
+    import scipy.linalg
+    print({*algebra_threads()} <= {1})
+"""
+    two = os.environ | {"OPENBLAS_NUM_THREADS": "2"}
+    done = subprocess.run([sys.executable, "-c", code], env=two, capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

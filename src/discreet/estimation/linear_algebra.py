@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 _MAPS = Path("/proc/self/maps")
@@ -67,6 +68,7 @@ def one_algebra_thread() -> Iterator[None]:
     global _users  # the libraries have one number each in the whole process
     with _LOCK:
         if _users == 0:
+            _load_that_of_scipy()
             _before[:] = [(library, library.get()) for library in _libraries()]
             for changed, _ in _before:
                 changed.set(1)
@@ -80,6 +82,15 @@ def one_algebra_thread() -> Iterator[None]:
                 for changed, many in _before:
                     changed.set(many)
                 _before.clear()
+
+
+def _load_that_of_scipy() -> None:
+    """Load the library that SciPy brings: SciPy loads it on use, and then it would not have been told."""
+    found = find_spec("scipy")
+    for package in [] if found is None else found.submodule_search_locations or ():
+        for file in _beside(Path(package)):
+            with suppress(OSError):
+                ctypes.CDLL(file)
 
 
 def _libraries() -> list[_Library]:
@@ -102,11 +113,13 @@ def _loaded() -> list[str]:
     if _MAPS.exists():
         paths = [line.split(maxsplit=5)[5].strip() for line in _MAPS.read_text().splitlines() if "/" in line]
     else:
-        folders = [
-            folder
-            for name in ("numpy", "scipy")
-            if (file := getattr(sys.modules.get(name), "__file__", None))
-            for folder in (Path(file).parents[1] / f"{name}.libs", Path(file).parent / ".dylibs")
-        ]
-        paths = [str(file) for folder in folders if folder.is_dir() for file in sorted(folder.iterdir())]
+        files = [getattr(sys.modules.get(name), "__file__", None) for name in ("numpy", "scipy")]
+        paths = [path for file in files if file for path in _beside(Path(file).parent)]
     return list(dict.fromkeys(path for path in paths if _FILE.fullmatch(Path(path).name)))
+
+
+def _beside(package: Path) -> list[str]:
+    """Return the libraries of linear algebra that come with a package."""
+    folders = package.parent / f"{package.name}.libs", package / ".dylibs"
+    files = [file for folder in folders if folder.is_dir() for file in sorted(folder.iterdir())]
+    return [str(file) for file in files if _FILE.fullmatch(file.name)]
