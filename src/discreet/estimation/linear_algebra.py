@@ -68,7 +68,7 @@ def one_algebra_thread() -> Iterator[None]:
     global _users  # the libraries have one number each in the whole process
     with _LOCK:
         if _users == 0:
-            _load_that_of_scipy()
+            _load_libraries()
             _before[:] = [(library, library.get()) for library in _libraries()]
             for changed, _ in _before:
                 changed.set(1)
@@ -84,13 +84,14 @@ def one_algebra_thread() -> Iterator[None]:
                 _before.clear()
 
 
-def _load_that_of_scipy() -> None:
-    """Load the library that SciPy brings: SciPy loads it on use, and then it would not have been told."""
-    found = find_spec("scipy")
-    for package in [] if found is None else found.submodule_search_locations or ():
-        for file in _beside(Path(package)):
-            with suppress(OSError):
-                ctypes.CDLL(file)
+def _load_libraries() -> None:
+    """Load the libraries that come with NumPy and SciPy: loaded on use, later, they would not have been told."""
+    for name in ("numpy", "scipy"):
+        found = find_spec(name)
+        for package in [] if found is None else found.submodule_search_locations or ():
+            for file in _beside(Path(package)):
+                with suppress(OSError):
+                    ctypes.CDLL(file)
 
 
 def _libraries() -> list[_Library]:
