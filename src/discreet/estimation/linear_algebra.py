@@ -85,7 +85,7 @@ def one_algebra_thread() -> Iterator[None]:
 
 
 def _load_libraries() -> None:
-    """Load the libraries that come with NumPy and SciPy: loaded on use, later, they would not have been told."""
+    """Load the libraries that come with NumPy and SciPy: on use, later, they would not have been told."""
     for name in ("numpy", "scipy"):
         found = find_spec(name)
         for package in [] if found is None else found.submodule_search_locations or ():
