@@ -18,7 +18,7 @@ from discreet.audit.looks import Audit
 from discreet.audit.runs import audit_mechanism, audit_release
 from discreet.budget import Level, Query, Release
 from discreet.errors import InputError
-from discreet.ledger import create_ledger
+from discreet.ledger import create_ledger, release_run
 from discreet.measurement import measuring
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, sample
 from discreet.render.text import text_of
@@ -113,7 +113,7 @@ def same_bits(law: Any, size: Any, *, source: Any) -> Any:
 
 def one_seed(patch: pytest.MonkeyPatch) -> None:
     """Every run has the same noise."""
-    for module in (audit_runs, measuring):
+    for module in (audit_runs, release_run):
         patch.setattr(module, "rehearsal_entropy", lambda seed: NotPrivateSeededEntropy(1))
 
 

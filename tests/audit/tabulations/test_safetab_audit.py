@@ -27,12 +27,13 @@ from discreet.audit.tabulations.runs import TabulationPair, _fetched, audit_tabu
 from discreet.census.mechanism import adaptive
 from discreet.census.mechanism.parts import GroupArrays
 from discreet.census.mechanism.records import count
-from discreet.census.safetab import account, run_plan
+from discreet.census.safetab import account
 from discreet.census.safetab.configuration import read_configuration
 from discreet.census.safetab.run_plan import Options, RunPlan
 from discreet.census.safetab.specification import read_specification
 from discreet.cli import run as command
 from discreet.errors import InputError
+from discreet.ledger import release_run
 from discreet.noise import Noise
 from discreet.records.engine import Engine
 from discreet.testing import NotPrivateSeededEntropy
@@ -115,7 +116,8 @@ def forgotten_place(pair: TabulationPair) -> Callable[..., Any]:
 
 
 def one_seed(patch: pytest.MonkeyPatch, _: TabulationPair) -> None:
-    patch.setattr(run_plan, "rehearsal_entropy", lambda seed: NotPrivateSeededEntropy(1))
+    for module in (audit, release_run):
+        patch.setattr(module, "rehearsal_entropy", lambda seed: NotPrivateSeededEntropy(1))
 
 
 def patched(sample: Callable[[TabulationPair], Callable[..., Any]]) -> Callable[..., None]:
