@@ -99,6 +99,7 @@ print("\\n" + json.dumps([status, {name: sorted(lines) for name, lines in sorted
 """Notes the lines of functions that run, but not what only runs because a module is imported."""
 
 
+@cache
 def modules() -> Trees:
     """Every module of the package, parsed."""
     return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}

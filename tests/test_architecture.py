@@ -157,9 +157,8 @@ def package_of(path: Path) -> str:
     return ".".join(("discreet", *path.relative_to(SOURCE).parent.parts))
 
 
-@cache
 def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return house.modules()[path]
 
 
 @cache

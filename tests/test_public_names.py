@@ -7,6 +7,7 @@ import importlib.metadata
 import inspect
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import house
@@ -107,54 +108,57 @@ def test_no_module_has_the_name_of_what_its_package_loads_on_use(file: Path) -> 
     assert not modules & {*importlib.import_module(package_of(file)).__all__}
 
 
+TOGETHER = pytest.mark.xdist_group("architecture")  # so that one process alone parses all modules
 MOST_BETWEEN_ROOMS = 900
 """Functions and classes that a room uses of another, or that a package exports; they may become fewer."""
 MOST_OTHERS = 215
 """Constants and names of types, likewise."""
 
-TREES = {
-    ".".join(["discreet", *path.relative_to(HOME).with_suffix("").parts]).removesuffix(".__init__"): tree
-    for path, tree in house.modules().items()
-}
+
+@cache
+def trees() -> dict[str, ast.Module]:
+    """All modules by their names, parsed when a test asks for them: each process collects all tests."""
+    return {
+        ".".join(["discreet", *path.relative_to(HOME).with_suffix("").parts]).removesuffix(".__init__"): tree
+        for path, tree in house.modules().items()
+    }
+
+
 Name = tuple[str, str]
 """A module, and a name in it."""
 
 
-def imported(tree: ast.Module) -> dict[str, Name]:
+@cache
+def imported(module: str) -> dict[str, Name]:
     """What a module imports of the package, by the name that it has there."""
     return {
         alias.asname or alias.name: (str(node.module), alias.name)
-        for node in house.nodes(tree)
+        for node in house.nodes(trees()[module])
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("discreet")
         for alias in node.names
     }
 
 
-IMPORTED = {module: imported(tree) for module, tree in TREES.items()}
-DEFINED = {
-    (module, node.name)
-    for module, tree in TREES.items()
-    for node in tree.body
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
-}
-"""Functions and classes."""
+def functions_and_classes() -> set[Name]:
+    made = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+    return {(module, n.name) for module, tree in trees().items() for n in tree.body if isinstance(n, made)}
 
 
 def used(module: str) -> Iterator[Name]:
     """Yield what a module uses of the package, as it is named: imported, or taken from an imported module."""
-    yield from IMPORTED[module].values()
-    for node in house.nodes(TREES[module]):
+    yield from imported(module).values()
+    for node in house.nodes(trees()[module]):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
-            owner = ".".join(IMPORTED[module].get(node.value.id, ()))
-            if owner in TREES:
+            owner = ".".join(imported(module).get(node.value.id, ()))
+            if owner in trees():
                 yield owner, node.attr
 
 
 def home_of(name: Name) -> Name | None:
     """Where a name is defined, which packages pass on; None if it is a module."""
-    while name[1] in IMPORTED.get(name[0], ()):
-        name = IMPORTED[name[0]][name[1]]
-    return None if ".".join(name) in TREES else name
+    while name[0] in trees() and name[1] in imported(name[0]):
+        name = imported(name[0])[name[1]]
+    return None if ".".join(name) in trees() else name
 
 
 def room_of(module: str) -> str:
@@ -167,19 +171,22 @@ def foreign(module: str) -> set[Name]:
     return {home for home in homes if home is not None and room_of(home[0]) != room_of(module)}
 
 
+@TOGETHER
 def test_what_has_an_underscore_is_used_in_its_own_room_alone() -> None:
-    ours = {(module, name) for module in TREES for _, name in foreign(module) if re.match(r"_[^_]", name)}
+    ours = {(module, name) for module in trees() for _, name in foreign(module) if re.match(r"_[^_]", name)}
     assert not ours
 
 
+@TOGETHER
 def test_a_name_that_a_package_passes_on_is_found_where_it_is_defined() -> None:
     assert home_of(("discreet", "account")) == ("discreet.accounting.account", "account")
     assert ("discreet.accounting.account", "account") in foreign("discreet.reports.html")
 
 
+@TOGETHER
 def test_rooms_have_few_names_for_each_other() -> None:
-    exported = {home_of((package_of(file), name)) for file in FACADES for name in IMPORTED[package_of(file)]}
-    between = {name for name in exported.union(*map(foreign, TREES)) if name is not None}
-    made = {name for name in between if name in DEFINED}
+    exported = {home_of((package_of(file), name)) for file in FACADES for name in imported(package_of(file))}
+    between = {name for name in exported.union(*map(foreign, trees())) if name is not None}
+    made = between & functions_and_classes()
     assert len(made) <= MOST_BETWEEN_ROOMS, f"{len(made)} names: give those of one room an underscore"
     assert len(between - made) <= MOST_OTHERS, f"{len(between - made)}: give those of one room an underscore"
