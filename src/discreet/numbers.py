@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
@@ -161,6 +161,15 @@ def share(
         strictly = "" if closed else "strictly "
         raise InputError(f"{name} is {_as_given(value)}; it must lie {strictly}between 0 and 1")
     return number
+
+
+def one_or_more(given: Exact | Sequence[Exact]) -> list[Exact]:
+    """Return numbers as a list, whether one is given or several; a text is one number.
+
+    >>> one_or_more("1e-10"), one_or_more([1, "1/2"]), one_or_more(())
+    (['1e-10'], [1, '1/2'], [])
+    """
+    return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
 
 
 def read_delta(value: Exact | float, *, floats: bool = False, zero: bool = False) -> Fraction:

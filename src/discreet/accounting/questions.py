@@ -22,7 +22,7 @@ Relation = Annotated[
 People = Annotated[int, Option("Group privacy: the promise to K people who change together.", "K")]
 Jobs = Annotated[int, Option("Processes; default: one for each CPU.", "N", reads=int | None)]
 Deltas = Annotated[
-    Sequence[Exact],
+    Exact | Sequence[Exact],
     repeated_option("Epsilon at this delta, an exact number such as 1e-10; may be repeated.", "D", "delta"),
 ]
 Accuracy = Annotated[

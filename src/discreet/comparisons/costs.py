@@ -18,7 +18,7 @@ from discreet.comparisons.questions import Accounting, Comparing
 from discreet.comparisons.zcdp import ZCDP
 from discreet.errors import InputError
 from discreet.faces import Displayed
-from discreet.numbers import Exact, Interval, fraction, read_delta
+from discreet.numbers import Exact, Interval, fraction, one_or_more, read_delta
 from discreet.questions import asked_with
 
 DELTAS = ("1e-5", "1e-10", "1e-15", "1e-20")
@@ -212,7 +212,7 @@ def privacy_table(asked: Accounting) -> PrivacyTable:
     values, of as many `digits` as are asked for; `accuracy` says how far an epsilon may be off, or what
     fraction of a delta, and saves time.
 
-    >>> table = privacy_table("dhc-2022-08-25", delta=["1e-10"])
+    >>> table = privacy_table("dhc-2022-08-25", delta="1e-10")
     >>> round(table.by_delta[0].epsilon, 4)
     20.3247
     """
@@ -221,7 +221,7 @@ def privacy_table(asked: Accounting) -> PrivacyTable:
         _account_of(asked, releases).with_accuracy(asked.accuracy).with_workers(asked.jobs, asked.progress)
     )
     zcdp = usual_zcdp(account)
-    deltas, epsilons = list(asked.delta), list(asked.epsilon)
+    deltas, epsilons = one_or_more(asked.delta), one_or_more(asked.epsilon)
     deltas = deltas if deltas or epsilons else [*DELTAS]
     by_delta = epsilon_rows(account, deltas, zcdp=zcdp, certified=asked.certify, digits=asked.digits)
     by_epsilon = delta_rows(account, epsilons, zcdp=zcdp, certified=asked.certify, digits=asked.digits)
@@ -289,7 +289,7 @@ class TwoReleases(Displayed):
 def compare(asked: Comparing) -> TwoReleases:
     """Return what two releases cost at the same deltas, `DELTAS` if none is named, and their noise.
 
-    >>> both = compare("pl94-2020-units", "dhc-2022-08-25", delta=["1e-10"])
+    >>> both = compare("pl94-2020-units", "dhc-2022-08-25", delta="1e-10")
     >>> [round(row.epsilon, 4) for row in both.rows[0]]
     [2.3632, 20.3247]
     """
@@ -299,7 +299,7 @@ def compare(asked: Comparing) -> TwoReleases:
 def _side(asked: Comparing, release: Release) -> PrivacyTable:
     return privacy_table(
         [release],
-        delta=list(map(read_delta, asked.delta)) or DELTAS,
+        delta=list(map(read_delta, one_or_more(asked.delta))) or DELTAS,
         accuracy=asked.accuracy,
         neighbours=asked.neighbours,
         people=asked.people,

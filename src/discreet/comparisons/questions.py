@@ -20,7 +20,7 @@ class Accounting:
     _: KW_ONLY
     delta: Deltas = ()
     epsilon: Annotated[
-        Sequence[Exact],
+        Exact | Sequence[Exact],
         repeated_option("Delta at this epsilon, an exact number such as 4; may be repeated.", "E", "epsilon"),
     ] = ()
     pair: Annotated[tuple[int, int] | None, Option("Only this pair of paths (bounded).", "I J")] = None

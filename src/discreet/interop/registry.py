@@ -38,7 +38,7 @@ from discreet.interop.registry_fields import (
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.spending import spent_epsilon
 from discreet.noise import Noise
-from discreet.numbers import bound, brief, exact_text, fraction, shown
+from discreet.numbers import bound, brief, exact_text, fraction, one_or_more, shown
 from discreet.questions import Option
 from discreet.render.json_schema import problems as schema_problems
 
@@ -194,7 +194,9 @@ def registry_entry(
             f"an entry needs facts that no release has: {asked}; `discreet registry RELEASE --template` "
             "writes a file of them to fill in, and --facts reads it"
         )
-    deltas = list(dict.fromkeys(fraction(value, name="delta") for value in delta)) or [Fraction(DELTAS[0])]
+    deltas = list(dict.fromkeys(fraction(value, name="delta") for value in one_or_more(delta))) or [
+        Fraction(DELTAS[0])
+    ]
     table = privacy_table(releases, delta=deltas, certify=certify, jobs=jobs, progress=progress)
     certificates = tuple(
         Certificate.from_account(table.account, releases, "epsilon", at, row.certified, worst=row.worst)
