@@ -15,9 +15,6 @@ import discreet
 from discreet import account, calibrate, load, verify
 from discreet.answers import describe
 from discreet.answers.describing import _FUNCTIONS
-from discreet.census.safetab.census2020 import configuration_2020, specification_2020
-from discreet.census.safetab.design import sizing
-from discreet.census.safetab.validation import check_input
 from discreet.comparisons.costs import PrivacyTable, TwoReleases, epsilon_rows
 from discreet.estimation import accuracy, plan, regress
 from discreet.faces import Displayed
