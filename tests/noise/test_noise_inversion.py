@@ -11,6 +11,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from chi_squared import p_value
+from scipy import stats
 
 from discreet.noise import GaussianNoise, LaplaceNoise, Noise, balls
 from discreet.noise.inversion import Above, Kinds, draw, settle_draw, thresholds
