@@ -252,6 +252,6 @@ def test_the_demo_leads_through_what_it_made(tmp_path: Path, monkeypatch: pytest
     assert 'id="next"' in text
     monkeypatch.chdir(tmp_path)
     shutil.copytree(out / "survey", tmp_path / "mine")
-    for line in re.findall(r"^discreet (.+? mine/.+)$", text, re.MULTILINE):
+    for line in re.findall(r"(?:^|<pre[^>]*>)discreet (.+? mine/.+)$", text, re.MULTILINE):
         words = line.replace("</pre>", "").split()
         assert run([*words, *(["--quiet"] if words[0] != "ledger" else [])]) == 0, line
