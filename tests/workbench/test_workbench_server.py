@@ -355,8 +355,8 @@ def descendants(pid: int) -> list[int]:
 @pytest.mark.slow
 def test_nicegui_is_loaded_only_by_the_pages() -> None:
     code = (
-        "import sys, json; from discreet.workbench import adversary, commands, differences, "
-        "session, state, tabulation, tasks, workers; print(json.dumps('nicegui' in sys.modules))"
+        "import sys, json; from discreet.workbench import adversary, commands, differences, pages, "
+        "session, state, tasks, workers; print(json.dumps('nicegui' in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) is False
