@@ -15,6 +15,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -84,6 +85,7 @@ def one_algebra_thread() -> Iterator[None]:
                 _before.clear()
 
 
+@cache
 def _load_libraries() -> None:
     """Load the libraries that come with NumPy and SciPy: on use, later, they would not have been told."""
     for name in ("numpy", "scipy"):
@@ -116,7 +118,8 @@ def _loaded() -> list[str]:
     else:
         files = [getattr(sys.modules.get(name), "__file__", None) for name in ("numpy", "scipy")]
         paths = [path for file in files if file for path in _beside(Path(file).parent)]
-    return list(dict.fromkeys(path for path in paths if _FILE.fullmatch(Path(path).name)))
+    # a library has a dozen maps, and there are thousands: each file once, and no object made of its path
+    return [path for path in dict.fromkeys(paths) if _FILE.fullmatch(os.path.basename(path))]
 
 
 def _beside(package: Path) -> list[str]:
