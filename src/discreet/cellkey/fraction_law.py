@@ -80,15 +80,16 @@ class FractionLaw(LossLaw):
     @classmethod
     def gathered(cls, masses: Iterable[tuple[Fraction, Fraction]], *, is_exact: bool = True) -> FractionLaw:
         """Return masses with those of equal ratio together, the largest ratio first."""
-        by_ratio: dict[Fraction | None, tuple[Fraction, Fraction]] = {}
+        nothing = Fraction(0)
+        certain, by_ratio = nothing, dict[Fraction, tuple[Fraction, Fraction]]()
         for p, q in masses:
-            if p or q:
-                ratio = p / q if q else None
-                before = by_ratio.get(ratio, (Fraction(0), Fraction(0)))
-                by_ratio[ratio] = before[0] + p, before[1] + q
-        certain = [by_ratio.pop(None)] if None in by_ratio else []
-        ordered = sorted(by_ratio.items(), key=lambda ratio_and_mass: ratio_and_mass[0] or 0, reverse=True)
-        return cls((*certain, *(pair for _, pair in ordered)), is_exact)
+            if q:
+                before = by_ratio.get(p / q, (nothing, nothing))
+                by_ratio[p / q] = before[0] + p, before[1] + q
+            else:
+                certain += p
+        first = [(certain, nothing)] if certain else []
+        return cls((*first, *(mass for _, mass in sorted(by_ratio.items(), reverse=True))), is_exact)
 
     @cached_property
     def swapped(self) -> FractionLaw:
@@ -170,8 +171,7 @@ class FractionLaw(LossLaw):
 
     def ratio_at(self, delta: Fraction) -> Fraction | None:
         """Return e^epsilon where delta is this; none if no epsilon is enough."""
-        ratios = [side.ratio_for(delta) for side in self.sides]
-        return _largest(ratios)
+        return _largest([side.ratio_for(delta) for side in self.sides])
 
     def right_guesses(self, chance: Exact) -> Fraction:
         """Return how often the best guess is right, if one of the two laws has this prior chance.
