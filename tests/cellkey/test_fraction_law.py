@@ -180,6 +180,10 @@ def test_what_tells_more_bounds_the_truth_and_says_so() -> None:
                 assert exact.epsilon(delta=delta, certified=True) in coarse.epsilon(
                     delta=delta, certified=True
                 )
+        # what is rounded counts as certain: no epsilon is enough, and how far off that is is not known
+        assert coarse.epsilon(delta=0) == coarse.epsilon(delta=0).accuracy == math.inf
+        with pytest.raises(InputError, match="no epsilon holds"):
+            coarse.epsilon(delta=0, certified=True)
         with pytest.raises(PrecisionError, match="less than 3 digits"):
             coarse.delta(epsilon=1, digits=3)
         with pytest.raises(PrecisionError, match="known only to"):

@@ -20,7 +20,7 @@ from discreet.cellkey import (
 )
 from discreet.cellkey.answers.table import perturbation_check_answer
 from discreet.cellkey.convolution import lattice_product
-from discreet.cellkey.fraction_law import read_epsilon, together
+from discreet.cellkey.fraction_law import cell_epsilon, together
 from discreet.errors import InputError
 
 FIGURES = {
@@ -144,7 +144,7 @@ def test_the_enclosure_of_delta_is_narrow_and_right() -> None:
         assert box.width < Fraction(1, 10**30)
         assert float(box.upper) == pytest.approx(truth, abs=1e-14)
     with pytest.raises(InputError, match="from 0 to 200"):
-        read_epsilon(201)
+        cell_epsilon(201)
     with pytest.raises(InputError, match="from 0 to 200"):
         check_table(entropy_table(2, 1), epsilons=[-1])
 

@@ -152,13 +152,13 @@ of the noise of 10 queries of Block would be ± 39 instead of ± 42.
     )
 
 
-def promised_epsilon(calibration: Calibration) -> float:
+def kept_epsilon(calibration: Calibration) -> float:
     """Return the epsilon that a calibration keeps; refused where each level keeps its own.
 
     >>> from discreet.promises.calibrating import calibrate
     >>> from discreet.budget import load
     >>> release = load("dhc-2022-08-25")
-    >>> promised_epsilon(calibrate(release, epsilon=20, delta="1e-10", proof=False))
+    >>> kept_epsilon(calibrate(release, epsilon=20, delta="1e-10", proof=False))
     20.0
     """
     if calibration.epsilon is None:
@@ -182,7 +182,7 @@ between 9.9996887E-11 and 9.9996888E-11.
         sizes=scaled_sizes(calibration.release),
         factor=Quantity(calibration.factor, Style.EXACT),
         saved=saved_text(calibration),
-        epsilon=Quantity(promised_epsilon(calibration)),
+        epsilon=Quantity(kept_epsilon(calibration)),
         lower=lower,
         upper=upper,
     )
@@ -204,7 +204,7 @@ def least_budget_sentence(calibration: Calibration, zcdp: float, rho_before: Fra
         "rho {rho} (now {before}): {stated}, zCDP {zcdp}.",
         rho=Quantity(rho, Style.EXACT),
         before=Quantity(rho_before, Style.EXACT),
-        stated=Claimed.by(calibration.claim, promised_epsilon(calibration)).states("epsilon"),
+        stated=Claimed.by(calibration.claim, kept_epsilon(calibration)).states("epsilon"),
         zcdp=Quantity(zcdp),
     )
 

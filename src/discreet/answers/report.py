@@ -30,7 +30,7 @@ from discreet.answers.answer import (
     marked,
     sentence,
 )
-from discreet.answers.calibration import promised_epsilon, savings_section
+from discreet.answers.calibration import kept_epsilon, savings_section
 from discreet.answers.changes import changes_section
 from discreet.answers.curves import decision_picture
 from discreet.answers.describing import describes
@@ -290,7 +290,7 @@ def _facts(facts: Facts) -> Iterator[Fact]:
     )
     saved = facts.calibration
     if saved is not None and saved.factor is not None:
-        promise = Quantity(promised_epsilon(saved))
+        promise = Quantity(kept_epsilon(saved))
         yield Fact(
             "Variance that could be saved",
             Quantity(saved.reduction, Style.PERCENT),

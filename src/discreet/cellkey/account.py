@@ -21,9 +21,9 @@ from discreet.cellkey.check import ALPHAS, Alphas, Deltas, Epsilons, KeySource, 
 from discreet.cellkey.families import CellFamily
 from discreet.cellkey.fraction_law import (
     FractionLaw,
+    cell_epsilon,
     certain_together,
     exp_interval,
-    read_epsilon,
     together,
     worst_ratio,
 )
@@ -205,7 +205,7 @@ def account_cells(
         family=cells.without_copies,
         keying=keying,
         exact=frozenset(exact_members),
-        epsilons=tuple(map(read_epsilon, epsilons)),
+        epsilons=tuple(map(cell_epsilon, epsilons)),
     )
     costs = [question.cost(case) for case in question.cases(neighbours, least)]
     if not costs:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Annotated
 
-from discreet.cellkey.fraction_law import FractionLaw, read_epsilon, worst_ratio
+from discreet.cellkey.fraction_law import FractionLaw, cell_epsilon, worst_ratio
 from discreet.cellkey.table import Keying, Law, PerturbationRow, PerturbationTable
 from discreet.errors import InputError
 from discreet.faces import Displayed
@@ -200,7 +200,7 @@ def check_table(
     >>> float(check.rows[1].variance)  # V is 1, which the row of count 1 does not reach
     0.93188406
     """
-    powers = tuple(map(read_epsilon, epsilons))
+    powers = tuple(map(cell_epsilon, epsilons))
     if not powers:
         raise InputError("check_table needs at least one epsilon, such as 1")
     asked = tuple(read_delta(delta, zero=True) for delta in deltas)

@@ -26,6 +26,7 @@ from discreet.errors import InputError, PrecisionError
 from discreet.loss.curves import Quantity
 from discreet.loss.lattice import Floats, log_fraction
 from discreet.loss.law import LossLaw
+from discreet.loss.values import Arguments, Boxes, Value, Values
 from discreet.noise.balls import as_interval, ball, working_bits
 from discreet.numbers import Exact, Interval, bound, float_up, fraction, prior, share
 
@@ -196,14 +197,23 @@ class FractionLaw(LossLaw):
     # -- the questions of every law -----------------------------------------------------------------------
 
     def _largest_loss(self) -> Fraction | None:
-        ratio = self.ratio_at(Fraction(0))
-        return None if ratio is None else _log_interval(ratio, BITS[0]).upper
+        return _largest([side.largest for side in self.sides])
+
+    def _answer(
+        self,
+        quantity: Quantity,
+        arguments: Arguments,
+        certified: bool,
+        digits: int | None,
+        accuracy: float | None,
+    ) -> Value | Values | Interval | Boxes:
+        # delta 0 is a delta like any other here
+        if certified or digits is not None:
+            return arguments.boxes(self._intervals(quantity, arguments.values, digits))
+        return arguments.known(*self._floats(quantity, arguments.values, accuracy))
 
     def _intervals(self, quantity: Quantity, at: list[Fraction], digits: int | None) -> list[Interval]:
         return [self._enclosed(quantity, x, digits) for x in at]
-
-    def _pure(self, largest: Fraction) -> Interval:
-        return self._enclosed("epsilon", Fraction(0), None)
 
     def _enclosed(self, quantity: Quantity, at: Fraction, digits: int | None) -> Interval:
         """An interval around one value, as narrow as the digits asked for."""
@@ -246,7 +256,7 @@ class FractionLaw(LossLaw):
     def _float(self, quantity: Quantity, at: Fraction) -> tuple[float, float]:
         """A value rounded to the safe side, and its error: relative, of an epsilon absolute."""
         if quantity == "epsilon" and self.ratio_at(at) is None:
-            return math.inf, 0.0
+            return math.inf, 0.0 if self.is_exact else math.inf
         box = self._enclosed(quantity, at, None)
         value = -float_up(-box.lower) if quantity == "beta" else float_up(box.upper)
         off = max(box.upper - Fraction(value), Fraction(value) - box.lower)
@@ -330,7 +340,7 @@ def together(pairs: Iterable[FractionLaw]) -> FractionLaw:
     Fraction(3, 4)
     >>> third = FractionLaw.of({0: Fraction(2, 3), 1: Fraction(1, 3)}, {0: Fraction(1, 3), 1: Fraction(2, 3)})
     >>> many = together([third] * 1000)
-    >>> many.is_exact, round(float(many.delta(1).upper), 12)
+    >>> many.is_exact, round(many.delta(epsilon=1), 12)
     (False, 1.0)
     """
     often = _how_often(pairs)
@@ -429,7 +439,7 @@ def _between(corners: Corners, unit: int, alpha: Fraction) -> Fraction:
 # -- powers of e ---------------------------------------------------------------------------------------------
 
 
-def read_epsilon(epsilon: Exact) -> Fraction:
+def cell_epsilon(epsilon: Exact) -> Fraction:
     """Return an epsilon at which delta of cells is told, from 0 to where ratios count as certain."""
     read = fraction(epsilon, name="epsilon")
     if not 0 <= read <= FARTHEST:
