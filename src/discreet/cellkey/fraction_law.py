@@ -146,6 +146,8 @@ class FractionLaw(LossLaw):
     def least_error(self, alpha: Exact) -> Fraction:
         """Return the least type II error of a test of this type I error, where the record is suspected.
 
+        `tradeoff` bounds those of both directions by one curve, their convex hull: it may be a little lower.
+
         >>> law = FractionLaw.of({0: Fraction(1, 2), 1: Fraction(1, 2)}, {1: Fraction(1)})
         >>> law.least_error("1/4"), law.swapped.least_error("1/4")
         (Fraction(3, 8), Fraction(1, 2))
