@@ -150,4 +150,5 @@ def test_no_module_is_loaded_twice() -> None:
 def test_what_moved_is_nowhere_else_than_where_the_table_says() -> None:
     assert new_place("discreet.budget.load") is None
     assert new_place("discreet.risk.WholeRisk") == "discreet.disclosure.ReleaseRisk"
+    assert new_place("discreet.cellkey.two_laws.together") == "discreet.cellkey.fraction_law.together"
     assert not {name for name in discreet.__all__ if new_place(f"discreet.{name}")} - {"risk", "report"}

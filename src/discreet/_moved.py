@@ -25,6 +25,7 @@ _PACKAGES = {
     "discreet.accounting.promises": "discreet.promises.least_noise",
     "discreet.accounting.sampling": "discreet.comparisons.sampling",
     "discreet.budget.input": "discreet.records.input",
+    "discreet.cellkey.two_laws": "discreet.cellkey.fraction_law",
     "discreet.release": "discreet.ledger",
     "discreet.release.cellkey": "discreet.cellkey",
     "discreet.release.mechanism": "discreet.census.mechanism",

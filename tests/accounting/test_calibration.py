@@ -11,7 +11,7 @@ import pytest
 from discreet.accounting.account import account
 from discreet.accounting.calibration import below, margins, solve_factor
 from discreet.accounting.privacy_loss import compose
-from discreet.answers.calibration import saved_text
+from discreet.answers.calibration import kept_epsilon, proof_sentence, saved_text
 from discreet.budget import Level, Query, Release, Spine, load
 from discreet.errors import InputError
 from discreet.noise import GaussianNoise, Noise
@@ -226,6 +226,11 @@ def test_one_laplace_query_tells_one_saving() -> None:
     assert found.reduction == pytest.approx(1 - after / before, rel=1e-9)
     assert saved_text(found) == "89.675 % less variance"
     assert saved_text(found) in str(found)
+    assert kept_epsilon(found) == 1
+    by_level = calibrate(release, by="level", zcdp=True, delta="1e-6", neighbours="unbounded")
+    assert by_level.epsilon is None
+    with pytest.raises(InputError, match="no epsilon is that of the whole release"):
+        proof_sentence(by_level)
 
 
 def test_a_search_makes_the_case_it_solves_and_no_other(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,8 +20,8 @@ from discreet.answers.answer import Paragraph
 from discreet.answers.ledger import ledger_answer
 from discreet.budget import Attributes
 from discreet.cellkey import (
+    FractionLaw,
     PerturbationTable,
-    TwoLaws,
     account_cells,
     hypercube,
     perturbation_table,
@@ -123,18 +123,22 @@ def test_every_cell_has_its_count_and_a_noise_of_the_table(office: Office) -> No
 def test_a_run_says_what_all_its_cells_cost(office: Office) -> None:
     """Eight margins: the manifest and the answer have one cell as such, and the product of all."""
     done = office.run("out")
-    one = TwoLaws.of(*(ONE_ROW.law(n, keying="definition") for n in (7, 8)))
-    truth = TwoLaws(((Fraction(1), Fraction(1)),))
+    one = FractionLaw.of(*(ONE_ROW.law(n, keying="definition") for n in (7, 8)))
+    truth = FractionLaw(((Fraction(1), Fraction(1)),))
     for _ in range(8):
-        truth = TwoLaws.gathered((p * s, q * t) for p, q in truth.masses for s, t in one.masses)
+        truth = FractionLaw.gathered((p * s, q * t) for p, q in truth.masses for s, t in one.masses)
     assert done.composed is not None
     assert done.composed.changed == 8
-    assert float(done.composed.delta) == pytest.approx(float(truth.delta(1).upper), abs=1e-12)
+    assert float(done.composed.delta) == pytest.approx(
+        float(truth.delta(epsilon=1, certified=True).upper), abs=1e-12
+    )
     manifest = json.loads((office.folder / "out" / "manifest.json").read_text())
     assert not {"epsilon", "delta"} & set(manifest)
     assert float(manifest["of_one_cell"]["delta"]) <= 0.01
     whole = manifest["of_all_cells_of_one_record"]
-    assert float(whole["delta"]) == pytest.approx(float(truth.delta(1).upper), abs=1e-11)
+    assert float(whole["delta"]) == pytest.approx(
+        float(truth.delta(epsilon=1, certified=True).upper), abs=1e-11
+    )
     assert 0.7 < float(whole["delta"]) < 0.8
     answer = perturbed_answer(done)
     told = json.loads(json_of(answer))
@@ -148,10 +152,10 @@ def test_a_run_says_what_all_its_cells_cost(office: Office) -> None:
     table = design_perturbation(4, epsilon=1, delta="0.3", zeros="kept", small=1).table
     bound = composed_cells(table, 3, Fraction(1), cell_delta(table, Fraction(1)))
     assert not bound.is_exact
-    steps = [TwoLaws.of(*(table.law(m, keying="definition") for m in (n, n + 1))) for n in range(6)]
+    steps = [FractionLaw.of(*(table.law(m, keying="definition") for m in (n, n + 1))) for n in range(6)]
     for one in steps:
-        cube = one * one * one
-        assert bound.delta >= max(cube.delta(1).upper, cube.swapped.delta(1).upper)
+        cube = one + one + one
+        assert bound.delta >= cube.delta(epsilon=1, certified=True).upper
     moved = office.run("moved", neighbours="bounded").composed
     assert moved is not None
     assert moved.changed == 14  # the total of everybody stays

@@ -10,7 +10,7 @@ from math import gcd, prod
 
 import pytest
 
-from discreet.cellkey import PerturbationTable, TwoLaws, entropy_table, perturbation_table
+from discreet.cellkey import FractionLaw, PerturbationTable, entropy_table, perturbation_table
 from discreet.cellkey.joint import JointLaws
 from discreet.cellkey.lattice import are_independent, blocks, column_basis, group_size, invariants
 from discreet.cellkey.revealed import revealed_bound
@@ -26,9 +26,9 @@ def test_the_example_modulo_eight() -> None:
     down = {noises[2]: chance for noises, chance in law.items() if noises[:2] == (-1, -1)}
     assert down == {-1: Fraction(3, 64), 0: Fraction(1, 64)}  # 3/4 and 1/4 of 1/16; +1 is impossible
     moved = {(a + 1, b, t + 1): chance for (a, b, t), chance in law.items()}
-    assert TwoLaws.of(law, moved).certain == Fraction(1, 2)
-    alone = TwoLaws.of(SPLIT.law(5), SPLIT.law(6))
-    assert (alone * alone).certain == Fraction(7, 16)
+    assert FractionLaw.of(law, moved).certain == Fraction(1, 2)
+    alone = FractionLaw.of(SPLIT.law(5), SPLIT.law(6))
+    assert (alone + alone).certain == Fraction(7, 16)
 
 
 def by_slices(table: PerturbationTable, count: int) -> dict[tuple[int, ...], Fraction]:
@@ -222,7 +222,7 @@ def test_the_bound_with_other_keys_known(seed: int) -> None:
             known = [(own + sum(x * k for x, k in zip(row, keys, strict=True))) % modulus for row in others]
             first[tuple(n + table.noise(n, k) for n, k in zip(counts, known, strict=True))] += 1
             second[tuple(n + 1 + table.noise(n + 1, k) for n, k in zip(counts, known, strict=True))] += 1
-        pair = TwoLaws.of(*({y: Fraction(n, modulus) for y, n in law.items()} for law in (first, second)))
+        pair = FractionLaw.of(*({y: Fraction(n, modulus) for y, n in law.items()} for law in (first, second)))
         averages.append((pair.excess(ratio), pair.swapped.excess(ratio), pair.certain, pair.swapped.certain))
     means = [sum(column) / len(averages) for column in zip(*averages, strict=True)]
     assert found.deltas[0] == pytest.approx(float(max(means[:2])), abs=2e-9)
@@ -232,7 +232,7 @@ def test_the_bound_with_other_keys_known(seed: int) -> None:
     after = JointLaws(table).law(matrix, [n + 1 for n in counts])
     assert law is not None
     assert after is not None
-    pair = TwoLaws.of(law, {tuple(v + 1 for v in noises): chance for noises, chance in after.items()})
+    pair = FractionLaw.of(law, {tuple(v + 1 for v in noises): chance for noises, chance in after.items()})
     assert max(pair.excess(ratio), pair.swapped.excess(ratio)) <= Fraction(found.deltas[0])
 
 

@@ -10,7 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from discreet.cellkey import PerturbationTable, TwoLaws, entropy_table, perturbation_table, revealed
+from discreet.cellkey import FractionLaw, PerturbationTable, entropy_table, perturbation_table, revealed
 from discreet.cellkey.arcs import ArcPairs, arc_pairs, mean_delta
 from discreet.cellkey.revealed import revealed_bound
 
@@ -90,7 +90,7 @@ def test_averages_over_independent_keys_against_their_places(seed: int) -> None:
 def test_one_cell_is_the_pair_of_its_rows() -> None:
     table = entropy_table(5, 3, small=2)
     for count in (2, 3, 9):
-        laws = TwoLaws.of(table.law(count), table.law(count + 1))
+        laws = FractionLaw.of(table.law(count), table.law(count + 1))
         for swapped, pair in ((False, laws), (True, laws.swapped)):
             cells = pairs_of(table, [count], swapped)
             assert mean_delta(cells, 2.0) == pytest.approx(float(pair.excess(Fraction(2))), abs=1e-12)

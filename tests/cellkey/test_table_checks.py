@@ -11,16 +11,16 @@ import pytest
 
 from discreet.answers.answer import Paragraph
 from discreet.cellkey import (
+    FractionLaw,
     LargeCounts,
     PerturbationTable,
-    TwoLaws,
     check_table,
     entropy_table,
     perturbation_table,
 )
 from discreet.cellkey.answers.table import perturbation_check_answer
 from discreet.cellkey.convolution import lattice_product
-from discreet.cellkey.two_laws import together
+from discreet.cellkey.fraction_law import cell_epsilon, together
 from discreet.errors import InputError
 
 FIGURES = {
@@ -58,11 +58,11 @@ def test_known_figures_of_one_cell(name: str) -> None:
 def test_three_and_eight_cells_as_a_product(name: str, three: str, eight: tuple[str, str]) -> None:
     """The figures of independent cells: three over all counts, and eight with large counts."""
     table = named(name)
-    joins = TwoLaws.of(table.law(0), table.law(1)).swapped
-    assert agrees(together([joins] * 3).delta(1).upper, three)
-    large = TwoLaws.of(table.law(table.last), table.law(table.last + 1))
+    joins = FractionLaw.of(table.law(0), table.law(1)).swapped
+    assert agrees(together([joins] * 3).delta(epsilon=1, certified=True).upper, three)
+    large = FractionLaw.of(table.law(table.last), table.law(table.last + 1))
     many = together([large] * 8)
-    assert agrees(many.delta(1).upper, eight[0])
+    assert agrees(many.delta(epsilon=1, certified=True).upper, eight[0])
     assert agrees(many.certain, eight[1])
 
 
@@ -109,14 +109,15 @@ def test_one_cell_against_every_set_of_outcomes() -> None:
         table = random_table(draw)
         count = draw.randint(0, 5)
         first, second = table.law(count), table.law(count + 1)
-        pair = TwoLaws.of(first, second)
+        pair = FractionLaw.of(first, second)
         outcomes = sorted({*first, *second})
         sets = list(chain.from_iterable(combinations(outcomes, n) for n in range(len(outcomes) + 1)))
         tests = [(sum(first.get(y, 0) for y in s), sum(second.get(y, 0) for y in s)) for s in sets]
         for ratio in (Fraction(1), Fraction(3, 2), Fraction(27, 10), Fraction(50)):
             assert pair.excess(ratio) == max(p - ratio * q for p, q in tests)
         assert pair.certain == max(p for p, q in tests if q == 0)
-        assert pair.accuracy("1/3") == max(Fraction(p, 3) + Fraction(2, 3) * (1 - q) for p, q in tests)
+        directions = [*tests, *((q, p) for p, q in tests)]
+        assert pair.right_guesses("1/3") == max((p + 2 * (1 - q)) / Fraction(3) for p, q in directions)
         for alpha in (Fraction(0), Fraction(1, 10), Fraction(1, 2), Fraction(1)):
             best = min(
                 1 - (p + (a - p) * share)
@@ -125,33 +126,35 @@ def test_one_cell_against_every_set_of_outcomes() -> None:
                 for share in [0 if b == q else min(max((alpha - q) / (b - q), Fraction(0)), Fraction(1))]
                 if q + (b - q) * share <= alpha
             )
-            assert pair.tradeoff(alpha) == max(best, 0)
+            assert pair.least_error(alpha) == max(best, 0)
         for delta in (Fraction(0), Fraction(1, 20), Fraction(1, 3), Fraction(9, 10)):
             ratio = pair.ratio_for(delta)
             if ratio is None:
                 assert pair.certain > delta
             else:
                 assert pair.excess(ratio) <= delta
-                assert ratio == 1 or pair.excess(ratio - Fraction(1, 10**9)) > delta
+                assert pair.excess(ratio - Fraction(1, 10**9)) > delta
 
 
 def test_the_enclosure_of_delta_is_narrow_and_right() -> None:
-    pair = TwoLaws.of({0: Fraction(3, 4), 1: Fraction(1, 4)}, {0: Fraction(1, 10), 1: Fraction(9, 10)})
+    pair = FractionLaw.of({0: Fraction(3, 4), 1: Fraction(1, 4)}, {0: Fraction(1, 10), 1: Fraction(9, 10)})
     for epsilon in ("0", "1/10", "1", "2"):
-        box = pair.delta(epsilon)
+        box = pair.delta(epsilon=epsilon, certified=True)
         truth = max(0.75 - math.exp(float(Fraction(epsilon))) * 0.1, 0.0)
         assert box.width < Fraction(1, 10**30)
         assert float(box.upper) == pytest.approx(truth, abs=1e-14)
     with pytest.raises(InputError, match="from 0 to 200"):
-        pair.delta(201)
+        cell_epsilon(201)
+    with pytest.raises(InputError, match="from 0 to 200"):
+        check_table(entropy_table(2, 1), epsilons=[-1])
 
 
 def test_the_lattice_tells_more_and_little_more() -> None:
     draw = random.Random(9)
     for _ in range(15):
         table = random_table(draw)
-        pair = TwoLaws.of(table.law(3), table.law(4))
-        coarse = TwoLaws.gathered(lattice_product([(pair.masses, 1)]), is_exact=False)
+        pair = FractionLaw.of(table.law(3), table.law(4))
+        coarse = FractionLaw.gathered(lattice_product([(pair.masses, 1)]), is_exact=False)
         assert sum(p for p, _ in coarse.masses) == sum(q for _, q in coarse.masses) == 1
         for ratio in (Fraction(1), Fraction(3, 2), Fraction(5), Fraction(10**6)):
             assert pair.excess(ratio) <= coarse.excess(ratio) <= pair.excess(ratio) + Fraction(1, 900)

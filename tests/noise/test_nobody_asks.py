@@ -11,7 +11,7 @@ import pytest
 
 import discreet
 from discreet import noise
-from discreet.loss.law import LossLaw
+from discreet.loss.law import LossLaw, NoiseLossLaw
 from discreet.noise import Noise
 
 SOURCE = Path(discreet.__file__).parent
@@ -146,4 +146,5 @@ def test_evaluators_are_siblings() -> None:
     from discreet.loss.grid_evaluator import GridEvaluator
     from discreet.loss.lattice_evaluator import LatticeEvaluator
 
-    assert GridEvaluator.__bases__ == LatticeEvaluator.__bases__ == (LossLaw,)
+    assert GridEvaluator.__bases__ == LatticeEvaluator.__bases__ == (NoiseLossLaw,)
+    assert NoiseLossLaw.__bases__ == (LossLaw,)

@@ -325,6 +325,15 @@ def test_counts_know_how_many_records_of_a_person_they_hold(tmp_path: Path) -> N
     assert measure(RELEASE, counts, tmp_path / "f", units=units).rho == 9 * spent(RELEASE)
     with pytest.raises(InputError, match=r"but the manifest beside .* may have 3 records"):
         measure(RELEASE, counts, tmp_path / "g", units=units, at_most=2)
+    # a manifest of counts that does not say it, or says what is no number, is not read as one
+    manifest = counts.with_name("manifest.json")
+    said = json.loads(manifest.read_text())
+    for number, wrong in enumerate(({}, {"at_most": "three"}, {"at_most": 0}, {"at_most": None})):
+        manifest.write_text(json.dumps({name: said[name] for name in said if name != "at_most"} | wrong))
+        with pytest.raises(InputError, match=r"does not say how many records .* \(--at-most\)"):
+            measure(RELEASE, counts, tmp_path / "i", units=units)
+        found = measure(RELEASE, counts, tmp_path / f"stated{number}", units=units, at_most=3)
+        assert found.rho == 9 * spent(RELEASE)
     # elsewhere, without a ledger, nothing is known: one record a person, as for counts made by hand
     bare.to_csv(tmp_path / "made-by-hand.csv", index=False)
     assert measure(RELEASE, tmp_path / "made-by-hand.csv", tmp_path / "h", units=units).rho == spent(RELEASE)
@@ -825,6 +834,10 @@ def test_the_commands_say_how_many_records_a_person_may_have(
     assert (noted["release"], noted["at_most"]) == ("survey", 2)
     assert run(["ledger", "check", ledger, str(tmp_path / "t")]) == 0
     assert "holds exact counts, of at most 2 records of one person" in capsys.readouterr().out
+    manifest = tmp_path / "again" / "manifest.json"
+    manifest.write_text(manifest.read_text().replace('"at_most"', '"most"'))
+    assert run(["ledger", "check", ledger, str(tmp_path / "again")]) == 0
+    assert "of at most an unknown number of records of one person" in capsys.readouterr().out
     moved = tmp_path / "moved.csv"
     moved.write_bytes((tmp_path / "t" / "counts.csv").read_bytes())
     counts = ["--counts", str(moved), "--ledger", ledger, "--out", str(tmp_path / "m")]

@@ -52,7 +52,7 @@ from discreet.loss.curves import Curves, Quantity
 from discreet.loss.evaluation import has_short_contour
 from discreet.loss.inversion import NEXT_TO_ONE
 from discreet.loss.lattice import Floats, Loss, log_fraction
-from discreet.loss.law import COARSEST, LossLaw, loss_of
+from discreet.loss.law import COARSEST, NoiseLossLaw, loss_of
 from discreet.loss.values import Many, Number, Numbers, held, read, read_probabilities, rounded
 from discreet.noise import Noise
 from discreet.numbers import Interval, float_up
@@ -192,7 +192,7 @@ class Account(Curves, Displayed):
         return {}
 
     @cached_property
-    def _coarser(self) -> dict[CaseLabel, LossLaw]:
+    def _coarser(self) -> dict[CaseLabel, NoiseLossLaw]:
         return {}
 
     def _number_of(self, label: CaseLabel) -> int | None:
@@ -217,7 +217,7 @@ class Account(Curves, Displayed):
             self._losses[label] = compose(self.events(label))
         return self._losses[label]
 
-    def law(self, label: CaseLabel) -> LossLaw:
+    def law(self, label: CaseLabel) -> NoiseLossLaw:
         """How one case is computed, to the accuracy of this account."""
         if self.accuracy is None:
             return self.case(label).law

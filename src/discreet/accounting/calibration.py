@@ -27,7 +27,7 @@ from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised
 from discreet.loss.curves import NO_PURE
 from discreet.loss.lattice import common_step, loss_steps
-from discreet.loss.law import LossLaw, loss_of
+from discreet.loss.law import NoiseLossLaw, loss_of
 from discreet.noise import DiscreteGaussian, Noise
 from discreet.numbers import Exact, Interval, positive, shown, times
 
@@ -293,7 +293,7 @@ def bounds(events: Iterable[Noise]) -> tuple[float, float]:
     return float(min(Fraction(1), LEAST / min(sizes))), float(max(Fraction(10), MOST / max(sizes)))
 
 
-def epsilon_or_zero(loss: LossLaw, delta: Fraction) -> float:
+def epsilon_or_zero(loss: NoiseLossLaw, delta: Fraction) -> float:
     """Return the exact epsilon at delta, or zero if the promise is kept even with epsilon zero.
 
     >>> epsilon_or_zero(loss_of([DiscreteGaussian(variance=10**6)]), Fraction(1, 2))

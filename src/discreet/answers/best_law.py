@@ -86,13 +86,11 @@ def _saved_sentence(choice: LawChoice) -> Sentence:
     today, gaussian = choice.saved
     name = laws_words(choice)
     words = f"{name[0].upper()}{name[1:]} noise: {_aim(choice.objective)} is {{today}}"
+    beside = {"today": _beside(today, "with the noise before")}
     if gaussian is not None:
         words += ", and {gaussian}"
-    return sentence(
-        words + ".",
-        today=_beside(today, "with the noise before"),
-        gaussian=_beside(gaussian or 0.0, "with Gaussian noise that keeps the same promise"),
-    )
+        beside["gaussian"] = _beside(gaussian, "with Gaussian noise that keeps the same promise")
+    return sentence(words + ".", **beside)
 
 
 def _beside(saved: float, other: str) -> Sentence:

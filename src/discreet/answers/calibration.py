@@ -29,6 +29,7 @@ from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style, marg
 from discreet.answers.release import claim_note, claim_text, heading, query_words, scaled_sizes
 from discreet.budget.level_names import level_name
 from discreet.comparisons.noise_differences import VarianceLine, calibrated_lines
+from discreet.errors import InputError
 from discreet.numbers import Interval, decimal, float_up
 from discreet.promises.best_law import law_choice
 
@@ -151,6 +152,20 @@ of the noise of 10 queries of Block would be ± 39 instead of ± 42.
     )
 
 
+def kept_epsilon(calibration: Calibration) -> float:
+    """Return the epsilon that a calibration keeps; refused where each level keeps its own.
+
+    >>> from discreet.promises.calibrating import calibrate
+    >>> from discreet.budget import load
+    >>> release = load("dhc-2022-08-25")
+    >>> kept_epsilon(calibrate(release, epsilon=20, delta="1e-10", proof=False))
+    20.0
+    """
+    if calibration.epsilon is None:
+        raise InputError("each level was calibrated by itself: no epsilon is that of the whole release")
+    return float(calibration.epsilon)
+
+
 def proof_sentence(calibration: Calibration) -> Sentence:
     """Say what one factor on all noise saves, and what is proved of it.
 
@@ -167,7 +182,7 @@ between 9.9996887E-11 and 9.9996888E-11.
         sizes=scaled_sizes(calibration.release),
         factor=Quantity(calibration.factor, Style.EXACT),
         saved=saved_text(calibration),
-        epsilon=Quantity(float(calibration.epsilon or 0)),
+        epsilon=Quantity(kept_epsilon(calibration)),
         lower=lower,
         upper=upper,
     )
@@ -189,7 +204,7 @@ def least_budget_sentence(calibration: Calibration, zcdp: float, rho_before: Fra
         "rho {rho} (now {before}): {stated}, zCDP {zcdp}.",
         rho=Quantity(rho, Style.EXACT),
         before=Quantity(rho_before, Style.EXACT),
-        stated=Claimed.by(calibration.claim, float(calibration.epsilon or 0)).states("epsilon"),
+        stated=Claimed.by(calibration.claim, kept_epsilon(calibration)).states("epsilon"),
         zcdp=Quantity(zcdp),
     )
 

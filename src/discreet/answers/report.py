@@ -30,7 +30,7 @@ from discreet.answers.answer import (
     marked,
     sentence,
 )
-from discreet.answers.calibration import savings_section
+from discreet.answers.calibration import kept_epsilon, savings_section
 from discreet.answers.changes import changes_section
 from discreet.answers.curves import decision_picture
 from discreet.answers.describing import describes
@@ -290,10 +290,10 @@ def _facts(facts: Facts) -> Iterator[Fact]:
     )
     saved = facts.calibration
     if saved is not None and saved.factor is not None:
-        promise = Quantity(float(saved.epsilon or 0))
+        promise = Quantity(kept_epsilon(saved))
         yield Fact(
             "Variance that could be saved",
-            Quantity(saved.reduction or 0.0, Style.PERCENT),
+            Quantity(saved.reduction, Style.PERCENT),
             sentence("And still keep epsilon {epsilon}, what zCDP states", epsilon=promise),
             _proof(facts, saved.proof, "δ", 8),
         )

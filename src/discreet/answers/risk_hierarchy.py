@@ -169,11 +169,12 @@ def _how(posterior: HierarchyPosterior) -> Sentence:
             return sentence("exact")
         left = Quantity(posterior.truncation_error, Style.POWER, Rounding.UP)
         return sentence("exact sum, at most {left} of it left out", left=left)
+    assert posterior.standard_error is not None, "a sampler states how far its draws may be off"
     free = posterior.method == "gibbs-unconstrained"
     return sentence(
         "Gibbs sampler{which}, {draws} draws, standard error {error}{end}",
         which=" that lets the block count more than the group" if free else "",
         draws=str(posterior.draws),
-        error=Quantity(posterior.standard_error or 0.0, Style.POWER, digits=1),
+        error=Quantity(posterior.standard_error, Style.POWER, digits=1),
         end="; not the posterior of the stated model" if free else "",
     )

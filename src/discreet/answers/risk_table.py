@@ -238,10 +238,17 @@ def _people(table_risk: TableRisk) -> Sentence | str:
     """How many people the rows count in which the odds double, if rows count different numbers of them."""
     if table_risk.known_column is None:
         return ""
-    share = Quantity(100 * (table_risk.total.targets_doubled or 0.0), Style.BRIEF, digits=3)
     return sentence(
-        "; these rows count {share} in 100 of all people, the target of each included", share=share
+        "; these rows count {share} in 100 of all people, the target of each included",
+        share=_targets_doubled(table_risk),
     )
+
+
+def _targets_doubled(table_risk: TableRisk) -> Quantity:
+    """In how many of 100 people counted the odds double."""
+    share = table_risk.total.targets_doubled
+    assert share is not None, "a row counts at least its target, so that there are people"
+    return Quantity(100 * share, Style.BRIEF, digits=3)
 
 
 def _doubled(table_risk: TableRisk) -> Sentence:
@@ -258,6 +265,6 @@ def _doubled(table_risk: TableRisk) -> Sentence:
         "present (chance present to chance absent) more than double. {how} The column “odds doubled” treats "
         "every row as if the target were in it; the percentages above the columns are shares of rows whose "
         "average ratio, posterior to prior, is no larger.",
-        share=Quantity(100 * (table_risk.total.targets_doubled or 0.0), Style.BRIEF, digits=3),
+        share=_targets_doubled(table_risk),
         how=_LAWS[table_risk.law],
     )

@@ -188,9 +188,10 @@ def _check_levels(listing: Listing, release: Release) -> None:
         merged = ", or levels merged on one of its paths joined by +" if len(release.paths) > 1 else ""
         listing.report(bad, f"the release has no such level; it has {', '.join(order)}{merged}", "level")
         return
-    parts = [name.split("+") for name in listing.levels]
-    top = np.array([order.get(part[0], 0) for part in parts])[listing.level]
-    low = np.array([order.get(part[-1], 0) for part in parts])[listing.level]
+    # a name that no area has may be one that the release lacks: its rank is asked for by nobody
+    parts = [name.split("+") if name in runs else None for name in listing.levels]
+    top = np.array([-1 if part is None else order[part[0]] for part in parts])[listing.level]
+    low = np.array([-1 if part is None else order[part[-1]] for part in parts])[listing.level]
     has_parent = listing.parent >= 0
     leaf = np.ones(len(top), dtype=bool)
     leaf[listing.parent[has_parent]] = False

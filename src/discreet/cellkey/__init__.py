@@ -3,7 +3,8 @@
 `table` is a perturbation table and how noise is looked up in it, `formats` reads the files that offices have,
 `entropy` designs tables as ptable does, and `check` says what one of them costs in one cell. `families` are
 cells that are published together, `lattice` tells which of their keys depend on each other, `joint` gives the
-law of their noises, `revealed` and `arcs` a bound, and `account` what they cost. `two_laws` compares laws.
+law of their noises, `revealed` and `arcs` a bound, and `account` what they cost. `fraction_law` is the
+law of the loss in fractions: an evaluator like those of noise.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from discreet.cellkey.entropy import entropy_table, named_table
     from discreet.cellkey.families import CellFamily, hypercube, read_cells
     from discreet.cellkey.formats import read_perturbation_table
+    from discreet.cellkey.fraction_law import FractionLaw
     from discreet.cellkey.run import Perturbed, perturb
     from discreet.cellkey.table import (
         ONS_RULE,
@@ -29,7 +31,6 @@ if TYPE_CHECKING:
         perturbation_table,
         row_of,
     )
-    from discreet.cellkey.two_laws import TwoLaws
 else:
     __getattr__, __dir__ = loaded_on_use(
         __name__,
@@ -39,10 +40,10 @@ else:
             "discreet.cellkey.entropy": "entropy_table named_table",
             "discreet.cellkey.families": "CellFamily hypercube read_cells",
             "discreet.cellkey.formats": "read_perturbation_table",
+            "discreet.cellkey.fraction_law": "FractionLaw",
             "discreet.cellkey.run": "Perturbed perturb",
             "discreet.cellkey.table": "ONS_RULE Keying LargeCounts Law PerturbationRow PerturbationTable "
             "perturbation_table row_of",
-            "discreet.cellkey.two_laws": "TwoLaws",
         },
     )
 
@@ -52,6 +53,7 @@ __all__ = [
     "CellAccount",
     "CellCase",
     "CellFamily",
+    "FractionLaw",
     "Keying",
     "LargeCounts",
     "Law",
@@ -62,7 +64,6 @@ __all__ = [
     "RangeCost",
     "RowCheck",
     "StepCost",
-    "TwoLaws",
     "account_cells",
     "check_table",
     "entropy_table",

@@ -19,14 +19,21 @@ from typing import Annotated, Literal
 from discreet.budget import Neighbours
 from discreet.cellkey.check import ALPHAS, Alphas, Deltas, Epsilons, KeySource, Prior
 from discreet.cellkey.families import CellFamily
+from discreet.cellkey.fraction_law import (
+    FractionLaw,
+    cell_epsilon,
+    certain_together,
+    exp_interval,
+    together,
+    worst_ratio,
+)
 from discreet.cellkey.joint import JointLaws
 from discreet.cellkey.lattice import blocks, rank
 from discreet.cellkey.revealed import RevealedBound, revealed_bound
 from discreet.cellkey.table import Keying, PerturbationTable
-from discreet.cellkey.two_laws import TwoLaws, certain_together, exp_interval, together
 from discreet.errors import InputError
 from discreet.faces import Displayed
-from discreet.numbers import Interval, fraction, read_delta, share
+from discreet.numbers import Interval, read_delta, share
 from discreet.numbers import prior as read_prior
 from discreet.questions import Option, repeated_option
 
@@ -39,8 +46,8 @@ MOST_CASES = 4000
 MOST_MOVES = 250_000
 """Pairs of groups between which a record can move, of which no two need be alike."""
 
-CERTAIN = TwoLaws(((Fraction(1), Fraction(0)), (Fraction(0), Fraction(1))))
-"""Two laws that what is published tells apart always."""
+CERTAIN = FractionLaw(((Fraction(1), Fraction(0)), (Fraction(0), Fraction(1))))
+"""The law where what is published always tells whether there was a change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +88,7 @@ class CaseCost:
     deltas: tuple[Interval, ...]
     certain: Fraction
     is_exact: bool
-    laws: tuple[TwoLaws, TwoLaws] | None
+    law: FractionLaw | None
     apart: tuple[Fraction, ...]
     failure: float = 0.0
 
@@ -198,7 +205,7 @@ def account_cells(
         family=cells.without_copies,
         keying=keying,
         exact=frozenset(exact_members),
-        epsilons=tuple(fraction(epsilon, name="epsilon") for epsilon in epsilons),
+        epsilons=tuple(map(cell_epsilon, epsilons)),
     )
     costs = [question.cost(case) for case in question.cases(neighbours, least)]
     if not costs:
@@ -209,9 +216,8 @@ def account_cells(
     asked = tuple(read_delta(delta, zero=True) for delta in deltas)
     tests = tuple(share(alpha, name="alpha", closed=True) for alpha in alphas)
     before = read_prior(prior)
-    each = {id(cost.laws): cost.laws for cost in costs if cost.laws is not None}
-    pairs = [laws for both in each.values() for laws in both]
-    complete = all(cost.laws is not None for cost in costs)
+    laws = list({id(cost.law): cost.law for cost in costs if cost.law is not None}.values())
+    complete = all(cost.law is not None for cost in costs)
     if asked and not complete:
         raise InputError(
             "epsilon at a delta needs the joint law of every case, and some cases have only a bound at given "
@@ -230,26 +236,19 @@ def account_cells(
         ),
         most_certain=max(costs, key=lambda cost: cost.certain),
         asked=asked,
-        ratios=tuple(_largest([laws.ratio_for(delta) for laws in pairs]) for delta in asked),
+        ratios=tuple(worst_ratio(laws, delta) for delta in asked),
         alphas=tests,
-        errors=tuple(min(laws.tradeoff(alpha) for laws in pairs) for alpha in tests) if complete else None,
+        errors=tuple(min(side.least_error(alpha) for law in laws for side in law.sides) for alpha in tests)
+        if complete
+        else None,
         prior=before,
-        accuracy=max(laws.accuracy(before) for laws in pairs) if complete else None,
+        accuracy=max(law.right_guesses(before) for law in laws) if complete else None,
         cases=len(costs),
         methods=tuple(dict.fromkeys(cost.method for cost in costs)),
         # keys from definitions are independent, whichever records the cells have in common
         rank=len(question.family.cells) if keying == "definition" else rank(question.family.matrix),
         failure=max(cost.failure for cost in costs),
         product_claim=tuple(map(max, zip(*(cost.apart for cost in costs), strict=True))),
-    )
-
-
-def _largest(ratios: Sequence[Fraction | None]) -> Fraction | None:
-    """Return the largest ratio; one that is infinite is the largest."""
-    return (
-        None
-        if any(ratio is None for ratio in ratios)
-        else max(ratio for ratio in ratios if ratio is not None)
     )
 
 
@@ -267,12 +266,10 @@ class _Question:
     exact: frozenset[tuple[int, ...]]
     epsilons: tuple[Fraction, ...]
     _blocks: dict[tuple[tuple[bool, ...], tuple[bool, ...]], list[list[int]]] = field(default_factory=dict)
-    _pairs: dict[object, TwoLaws | None] = field(default_factory=dict)
+    _pairs: dict[object, FractionLaw | None] = field(default_factory=dict)
     _bounds: dict[object, RevealedBound | None] = field(default_factory=dict)
-    _singles: dict[object, TwoLaws] = field(default_factory=dict)
-    _products: dict[object, tuple[tuple[Interval, ...], Fraction, tuple[TwoLaws, TwoLaws]]] = field(
-        default_factory=dict
-    )
+    _singles: dict[object, FractionLaw] = field(default_factory=dict)
+    _products: dict[object, tuple[tuple[Interval, ...], Fraction, FractionLaw]] = field(default_factory=dict)
     _last_counts: tuple[tuple[int, ...], tuple[int, ...]] | None = None
 
     @cached_property
@@ -427,12 +424,12 @@ class _Question:
         present = [group for group, is_filled in enumerate(filled) if is_filled]
         return [tuple(int(group in members) for group in present) for members in self.noisy]
 
-    def _alone(self, before: int, after: int) -> TwoLaws:
+    def _alone(self, before: int, after: int) -> FractionLaw:
         """The laws of one cell."""
         key = self._serves(before), self._serves(after), after - before
         if key not in self._singles:
             first, second = (self.table.law(count, keying=self.keying) for count in (before, after))
-            self._singles[key] = TwoLaws.of(first, second)
+            self._singles[key] = FractionLaw.of(first, second)
         return self._singles[key]
 
     def _block(
@@ -441,7 +438,7 @@ class _Question:
         matrices: Sequence[Sequence[tuple[int, ...]]],
         before: Sequence[int],
         after: Sequence[int],
-    ) -> TwoLaws | None:
+    ) -> FractionLaw | None:
         """The laws of cells whose keys depend on each other; none if they are out of reach."""
         counts = [tuple(side[cell] for cell in block) for side in (before, after)]
         if len(block) == 1:
@@ -457,40 +454,34 @@ class _Question:
                     tuple(noise + step for noise, step in zip(noises, steps, strict=True)): chance
                     for noises, chance in laws[1].items()
                 }
-                self._pairs[key] = TwoLaws.of(laws[0], moved)
+                self._pairs[key] = FractionLaw.of(laws[0], moved)
         return self._pairs[key]
 
     def _case(
-        self, case: CellCase, method: Method, pairs: Sequence[TwoLaws], single: Sequence[TwoLaws]
+        self, case: CellCase, method: Method, pairs: Sequence[FractionLaw], single: Sequence[FractionLaw]
     ) -> CaseCost:
-        deltas, certain, both = self._product(pairs)
+        deltas, certain, law = self._product(pairs)
         apart = self._apart(single) if method == "joint" else (*(box.upper for box in deltas), certain)
-        return CaseCost(case, method, deltas, certain, both[0].is_exact, both, apart)
+        return CaseCost(case, method, deltas, certain, law.is_exact, law, apart)
 
-    def _product(
-        self, pairs: Sequence[TwoLaws]
-    ) -> tuple[tuple[Interval, ...], Fraction, tuple[TwoLaws, TwoLaws]]:
-        """The deltas of independent pairs of laws, the chance of certainty, and both directions."""
+    def _product(self, pairs: Sequence[FractionLaw]) -> tuple[tuple[Interval, ...], Fraction, FractionLaw]:
+        """The deltas of independent cells, the chance of certainty, and the law of all."""
         key = frozenset(Counter(map(id, pairs)).items())  # all pairs are kept, so that an id is one of them
         if key not in self._products:
-            laws = together(pairs)
-            both = laws, laws.swapped
-            deltas = tuple(
-                max((direction.delta(epsilon) for direction in both), key=lambda box: box.upper)
-                for epsilon in self.epsilons
-            )
+            law = together(pairs)
+            deltas = tuple(law.delta(epsilon=epsilon, certified=True) for epsilon in self.epsilons)
             # what lies far out on a lattice counts as certain in its deltas; the chance itself is exact
             certain = max(certain_together(pairs), certain_together(pairs, swapped=True))
-            self._products[key] = deltas, certain, both
+            self._products[key] = deltas, certain, law
         return self._products[key]
 
-    def _apart(self, single: Sequence[TwoLaws]) -> tuple[Fraction, ...]:
+    def _apart(self, single: Sequence[FractionLaw]) -> tuple[Fraction, ...]:
         """What a product of the changed cells would claim."""
         deltas, certain, _ = self._product(single)
         return (*(box.upper for box in deltas), certain)
 
     def _revealed(
-        self, case: CellCase, changed: Sequence[int], before: Sequence[int], single: Sequence[TwoLaws]
+        self, case: CellCase, changed: Sequence[int], before: Sequence[int], single: Sequence[FractionLaw]
     ) -> CaseCost:
         """The bound with all other keys known, where one can be given."""
         groups = self.family.groups

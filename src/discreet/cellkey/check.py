@@ -12,11 +12,11 @@ from fractions import Fraction
 from itertools import pairwise
 from typing import Annotated
 
+from discreet.cellkey.fraction_law import FractionLaw, cell_epsilon, worst_ratio
 from discreet.cellkey.table import Keying, Law, PerturbationRow, PerturbationTable
-from discreet.cellkey.two_laws import TwoLaws
 from discreet.errors import InputError
 from discreet.faces import Displayed
-from discreet.numbers import Exact, Interval, fraction, read_delta, share
+from discreet.numbers import Exact, Interval, read_delta, share
 from discreet.numbers import prior as read_prior
 from discreet.questions import Option, repeated_option
 
@@ -200,21 +200,21 @@ def check_table(
     >>> float(check.rows[1].variance)  # V is 1, which the row of count 1 does not reach
     0.93188406
     """
-    powers = tuple(fraction(power, name="epsilon") for power in epsilons)
+    powers = tuple(map(cell_epsilon, epsilons))
     if not powers:
         raise InputError("check_table needs at least one epsilon, such as 1")
     asked = tuple(read_delta(delta, zero=True) for delta in deltas)
     tests = tuple(share(alpha, name="alpha", closed=True) for alpha in alphas)
     before = read_prior(prior)
-    pairs = [
-        (n, TwoLaws.of(table.law(n, keying=keying), table.law(n + 1, keying=keying)))
+    laws = [
+        (n, FractionLaw.of(table.law(n, keying=keying), table.law(n + 1, keying=keying)))
         for n in table.counts_to_compare
     ]
-    steps = tuple(_step(n, pair, powers) for n, pair in pairs)
-    # of rows that take turns, the same few pairs occur again and again
-    distinct = list({law.masses: law for _, pair in pairs for law in (pair, pair.swapped)}.values())
+    steps = tuple(_step(n, law, powers) for n, law in laws)
+    # of rows that take turns, the same few laws occur again and again
+    distinct = list({law.masses: law for _, law in laws}.values())
+    sides = [side for law in distinct for side in law.sides]
     first_large = table.last if table.large is None else table.large.above
-    ratios = [[pair.ratio_for(delta) for pair in distinct] for delta in asked]
     return PerturbationCheck(
         table=table,
         rows=tuple(_row(row, table.noise_law(row.count, keying="definition")) for row in table.rows),
@@ -224,13 +224,11 @@ def check_table(
         occupied=_range(steps, 1),
         large=_range(steps, first_large),
         asked=asked,
-        ratios=tuple(
-            None if None in both else max(ratio for ratio in both if ratio is not None) for both in ratios
-        ),
+        ratios=tuple(worst_ratio(distinct, delta) for delta in asked),
         alphas=tests,
-        errors=tuple(min(pair.tradeoff(alpha) for pair in distinct) for alpha in tests),
+        errors=tuple(min(side.least_error(alpha) for side in sides) for alpha in tests),
         prior=before,
-        accuracy=max(pair.accuracy(before) for pair in distinct),
+        accuracy=max(law.right_guesses(before) for law in distinct),
         keying=keying,
     )
 
@@ -260,16 +258,12 @@ def _row(row: PerturbationRow, law: Law) -> RowCheck:
     )
 
 
-def _step(count: int, pair: TwoLaws, epsilons: Sequence[Fraction]) -> StepCost:
-    other = pair.swapped
+def _step(count: int, law: FractionLaw, epsilons: Sequence[Fraction]) -> StepCost:
     return StepCost(
         count,
-        tuple(
-            max((pair.delta(epsilon), other.delta(epsilon)), key=lambda box: box.upper)
-            for epsilon in epsilons
-        ),
-        max(pair.certain, other.certain),
-        other.certain > pair.certain,
+        tuple(law.delta(epsilon=epsilon, certified=True) for epsilon in epsilons),
+        max(side.certain for side in law.sides),
+        law.swapped.certain > law.certain,
     )
 
 

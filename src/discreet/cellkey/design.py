@@ -26,9 +26,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from discreet.cellkey.fraction_law import FractionLaw, cell_epsilon
 from discreet.cellkey.questions import TableDesigning, Zeros
 from discreet.cellkey.table import Law, PerturbationTable, perturbation_table
-from discreet.cellkey.two_laws import TwoLaws
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.numbers import Exact, brief, fraction, positive, shown
@@ -593,8 +593,7 @@ def worst_delta(one: Law, two: Law, epsilon: Fraction) -> Fraction:
     >>> float(worst_delta({0: half, 1: half}, {0: half, 2: half}, Fraction(1)))
     0.5
     """
-    pair = TwoLaws.of(one, two)
-    return max(pair.delta(epsilon).upper, pair.swapped.delta(epsilon).upper)
+    return FractionLaw.of(one, two).delta(epsilon=cell_epsilon(epsilon), certified=True).upper
 
 
 # -- truncated laws, for comparison --------------------------------------------------------------------------

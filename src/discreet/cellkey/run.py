@@ -35,6 +35,7 @@ from discreet.budget.presets import load_attributes
 from discreet.budget.scope import Extent, Scope
 from discreet.cellkey import PerturbationTable, named_table, read_perturbation_table
 from discreet.cellkey.design import worst_delta
+from discreet.cellkey.fraction_law import FractionLaw, certain_together, exp_interval, together
 from discreet.cellkey.lookup import NoiseLookup
 from discreet.cellkey.margins import (
     CountedCube,
@@ -50,7 +51,6 @@ from discreet.cellkey.margins import (
 )
 from discreet.cellkey.questions import CellKeying
 from discreet.cellkey.secret import CellSecret, SecretFile, open_secret
-from discreet.cellkey.two_laws import TwoLaws, certain_together, exp_interval, together
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.files import ArrowArray
@@ -486,23 +486,23 @@ def composed_cells(
     (Fraction(7, 16), True)
     """
     if table.last == 0 and table.large is None:
-        pair = TwoLaws.of(*(table.law(count, keying="definition") for count in (0, 1)))
+        law = FractionLaw.of(*(table.law(count, keying="definition") for count in (0, 1)))
         is_exact = True
     else:
         ratio, left = exp_interval(epsilon).upper, 1 - delta
         more, less = left * ratio / (1 + ratio), left / (1 + ratio)
         nothing = Fraction(0)
-        pair = TwoLaws(((delta, nothing), (more, less), (less, more), (nothing, delta)), is_exact=False)
+        law = FractionLaw(((delta, nothing), (more, less), (less, more), (nothing, delta)), is_exact=False)
         is_exact = False
-    other = pair.swapped
-    pairs = [pair] * (changed - changed // 2) + [other] * (changed // 2) if swaps else [pair] * changed
-    laws = together(pairs)
+    gained = changed - changed // 2 if swaps else changed
+    cells = [law] * gained + [law.swapped] * (changed - gained)
+    every = together(cells)
     return ComposedCells(
         changed,
         epsilon,
-        max(laws.delta(epsilon).upper, laws.swapped.delta(epsilon).upper),
-        max(certain_together(pairs), certain_together(pairs, swapped=True)),
-        is_exact and laws.is_exact,
+        every.delta(epsilon=epsilon, certified=True).upper,
+        max(certain_together(cells), certain_together(cells, swapped=True)),
+        is_exact and every.is_exact,
     )
 
 

@@ -226,8 +226,8 @@ def _given(ledger: Ledger, output: Path, shown: str, findings: _Findings) -> Non
     elif manifest is None:
         findings.problems.append(f"{shown} has no readable manifest, so its run is unknown")
     elif kind == contents.FORMAT:
-        most = manifest.get("at_most", 1)
-        several = "" if most == 1 else f", of at most {most} records of one person"
+        most = contents.said_of_counts(manifest)
+        several = "" if most == 1 else f", of at most {most or 'an unknown number of'} records of one person"
         findings.remarks.append(
             f"{shown} holds exact counts{several}, which are confidential and cost nothing yet"
         )

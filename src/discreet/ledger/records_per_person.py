@@ -32,6 +32,7 @@ from discreet.files import FilePath, arrow, check_regular, open_to_others
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.ledger_file import write_text
 from discreet.ledger.locks import locked
+from discreet.ledger.manifests import JsonDict
 from discreet.numbers import whole
 from discreet.tables import file_of
 
@@ -131,14 +132,26 @@ def unknown_contents(ledger: Ledger, secret: Secret | None) -> bool:
     return any(secret is None or not content.startswith(mine) for content in several)
 
 
-def _noted_beside(counts: object) -> int:
-    """Return the number in the manifest beside the counts of `tabulate`; 1 if there is none."""
+def said_of_counts(manifest: JsonDict) -> int | None:
+    """Return how many records of a person counts may hold by their manifest; None if it does not say it.
+
+    >>> said_of_counts({"at_most": 3}), said_of_counts({}), said_of_counts({"at_most": "many"})
+    (3, None, None)
+    """
+    with suppress(InputError, KeyError):
+        return whole(manifest["at_most"], name="at_most")
+    return None
+
+
+def _noted_beside(counts: object) -> int | None:
+    """Return the number in the manifest beside counts: 1 if there is no manifest, None if it lacks it."""
     file = file_of(counts)
+    manifest: object = None
     if file.name.split(".")[0] == "counts":
         with suppress(OSError, ValueError, RecursionError):
-            said = json.loads((file.parent / "manifest.json").read_text(encoding="utf-8"))
-            if isinstance(said, dict) and said.get("format") == FORMAT:
-                return whole(said.get("at_most", 1), name="at_most")
+            manifest = json.loads((file.parent / "manifest.json").read_text(encoding="utf-8"))
+    if isinstance(manifest, dict) and manifest.get("format") == FORMAT:
+        return said_of_counts(manifest)
     return 1
 
 
@@ -159,9 +172,10 @@ def records_of_one(
     """
     name = str(counts) if isinstance(counts, str | os.PathLike) else "the counts"
     remembered = 1 if ledger is None else ledger.remembered.get(content or "", 1)
+    noted = _noted_beside(counts)
     known, who = max(
         (column or 1, f"the column {COLUMN} of {name}"),
-        (_noted_beside(counts), f"the manifest beside {name}"),
+        (noted or 1, f"the manifest beside {name}"),
         (remembered, f"the ledger {where}, which knows these counts by their content,"),
         key=lambda statement: statement[0],
     )
@@ -172,6 +186,11 @@ def records_of_one(
                 f"least {known}, or leave it out: then {known} is charged"
             )
         return stated
+    if known == 1 and noted is None and not column:
+        raise InputError(
+            f"the manifest beside {name} is that of counts and does not say how many records a person may "
+            "have in them (at_most); say it (--at-most)"
+        )
     if known == 1 and column == 0:
         raise InputError(
             f"{name} has a column {COLUMN} and no rows, so how many records a person may have is lost; say "

@@ -15,7 +15,7 @@ from discreet.loss.contour import Kind, Tail
 from discreet.loss.curves import Quantity
 from discreet.loss.gridded import Gridded, TiltedGrid
 from discreet.loss.lattice import Floats, log_fraction
-from discreet.loss.law import LossLaw, prior_threshold
+from discreet.loss.law import NoiseLossLaw, prior_threshold
 from discreet.loss.listed import Listed
 from discreet.loss.sides import ROUNDING, Side, sides_of
 from discreet.loss.tradeoff import Knots
@@ -37,7 +37,7 @@ _MOST_ALPHA_LIST = 200_000
 _SMALLEST = 1e-250
 
 
-class GridEvaluator(LossLaw):
+class GridEvaluator(NoiseLossLaw):
     """The law of a loss of any laws together, in both directions where they differ: by lists or on grids."""
 
     is_bound: ClassVar[bool] = True
@@ -398,10 +398,6 @@ class GridEvaluator(LossLaw):
     def prior_deltas(self, priors: Sequence[Fraction]) -> Floats:
         """Of the one direction."""
         return np.array([self.directed(float(prior_threshold(p)), exchanged=2 * p > 1)[0] for p in priors])
-
-    def advantage_and_deltas(self, priors: Sequence[Fraction]) -> tuple[float, list[float]]:
-        """One after the other."""
-        return float(self.total_variation), self.prior_deltas(priors).tolist()
 
     # -- answers --------------------------------------------------------------------------------------
 

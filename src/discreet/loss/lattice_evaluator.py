@@ -23,7 +23,7 @@ from discreet.loss.curves import Quantity
 from discreet.loss.evaluation import ACCURACY, Evaluations
 from discreet.loss.inversion import Inversion, full_epsilon
 from discreet.loss.lattice import Floats, Loss, log_fraction
-from discreet.loss.law import COARSEST, LossLaw, prior_threshold
+from discreet.loss.law import COARSEST, NoiseLossLaw, prior_threshold
 from discreet.loss.lists import ListEvaluator
 from discreet.loss.tradeoff import Knots, TradeOff
 from discreet.loss.values import (
@@ -46,7 +46,7 @@ _SMALLEST = 1e-307
 _QUICKLY_LISTED = 50_000  # values of half a list: balls take less than a second
 
 
-class LatticeEvaluator(LossLaw):
+class LatticeEvaluator(NoiseLossLaw):
     """The law of a loss on a lattice, mirrored: by a contour, a list or a grid of its values."""
 
     is_bound: ClassVar[bool] = False

@@ -6,8 +6,9 @@ of that sum: delta, epsilon, the trade-off curve, its tails, its mean.
 
 Evaluators are siblings, none made of another: `LatticeEvaluator` where all losses lie on a lattice and are
 mirrored (a contour, a list or a grid), `GridEvaluator` for any laws together (lists, or grids of a law that
-tells at least as much). `loss_of` is the one place that chooses, from what the laws of noise say of
-themselves (`Noise.as_lattice`); nothing else asks.
+tells at least as much), and what a guest brings (cell keys: exact fractions). All answer what `LossLaw` asks;
+those of noise know their events and answer more (`NoiseLossLaw`). `loss_of` is the one place that chooses,
+from what the laws of noise say of themselves (`Noise.as_lattice`); nothing else asks.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal, Self
 
 import numpy as np
 
@@ -40,7 +41,61 @@ COARSEST = 1e-6
 
 
 class LossLaw(Curves):
-    """The law of the loss of all events together; what `PrivacyLoss` asks.
+    """The law of the loss of what is released: what every evaluator answers.
+
+    Curves are those of both directions, where they differ; beliefs and moments those with the person there.
+    """
+
+    @abstractmethod
+    def __add__(self, other: Self) -> LossLaw:
+        """The law of both together, where they are independent."""
+
+    # -- beliefs ------------------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def largest(self) -> Fraction | None:
+        """The largest loss with the person there, or hardly more; None if there is no bound."""
+
+    @abstractmethod
+    def mean_posteriors(self, priors: Sequence[Fraction]) -> list[float]:
+        """The mean posterior of a person who is there at each prior, or a little more."""
+
+    @abstractmethod
+    def naming_chances(self, priors: Sequence[Fraction]) -> list[tuple[float, float]]:
+        """How often the best guess names a person who is there, and one who is not; a coin decides ties."""
+
+    @abstractmethod
+    def prior_deltas(self, priors: Sequence[Fraction]) -> Floats:
+        """delta at |log((1 - p) / p)| for each prior p, in the direction that a guess at p rests on."""
+
+    def advantage_and_deltas(self, priors: Sequence[Fraction]) -> tuple[float, list[float]]:
+        """delta(0), and `prior_deltas`, which may share their work."""
+        return float(self.total_variation), self.prior_deltas(priors).tolist()
+
+    # -- the loss itself ----------------------------------------------------------------------------------
+
+    @property
+    @abstractmethod
+    def mean(self) -> float:
+        """Mean of the loss under the alternative: the Kullback-Leibler divergence."""
+
+    @property
+    @abstractmethod
+    def variance(self) -> float:
+        """Variance of the loss."""
+
+    # -- answers ------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _floats(
+        self, quantity: Quantity, at: list[Fraction], accuracy: float | None
+    ) -> tuple[Floats, Floats]:
+        """The values and their errors, rounded to the digits that hold."""
+
+
+class NoiseLossLaw(LossLaw):
+    """The law of the loss of all events of noise together; what `PrivacyLoss` asks.
 
     For the modules of this package; what is here may change with every version.
 
@@ -55,7 +110,7 @@ class LossLaw(Curves):
     events: tuple[Noise, ...]
     """The events, equal ones grouped."""
 
-    def __add__(self, other: LossLaw) -> LossLaw:
+    def __add__(self, other: NoiseLossLaw) -> NoiseLossLaw:
         """The law of both compositions together."""
         return loss_of((*self.events, *other.events))
 
@@ -72,7 +127,7 @@ class LossLaw(Curves):
     """Whether floats are upper bounds, above which a proof may lie a little, and not exact up to rounding."""
 
     @abstractmethod
-    def with_accuracy(self, accuracy: float | None) -> LossLaw:
+    def with_accuracy(self, accuracy: float | None) -> NoiseLossLaw:
         """A copy that stops at this accuracy."""
 
     @contextmanager
@@ -126,32 +181,9 @@ class LossLaw(Curves):
         with self.within_floats():
             return np.asarray(np.exp(self.log_tails(kind, above)))
 
-    # -- beliefs ------------------------------------------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def largest(self) -> Fraction | None:
-        """The largest loss with the person there, or hardly more; None if there is no bound."""
-
     @abstractmethod
     def quantiles(self, chances: Sequence[float]) -> Floats:
         """The smallest losses that at most the others exceed with the person there, or a little more."""
-
-    @abstractmethod
-    def mean_posteriors(self, priors: Sequence[Fraction]) -> list[float]:
-        """The mean posterior of a person who is there at each prior, or a little more."""
-
-    @abstractmethod
-    def naming_chances(self, priors: Sequence[Fraction]) -> list[tuple[float, float]]:
-        """How often the best guess names a person who is there, and one who is not; a coin decides ties."""
-
-    @abstractmethod
-    def prior_deltas(self, priors: Sequence[Fraction]) -> Floats:
-        """delta at |log((1 - p) / p)| for each prior p, in the direction that a guess at p rests on."""
-
-    @abstractmethod
-    def advantage_and_deltas(self, priors: Sequence[Fraction]) -> tuple[float, list[float]]:
-        """delta(0), and `prior_deltas`, which share their work."""
 
     # -- epsilon ------------------------------------------------------------------------------------------
 
@@ -186,26 +218,6 @@ class LossLaw(Curves):
     def errors_at(self, thresholds: list[Fraction]) -> tuple[Floats, Floats]:
         """Type I and type II errors of the tests that reject above these thresholds."""
 
-    # -- the loss itself ----------------------------------------------------------------------------------
-
-    @property
-    @abstractmethod
-    def mean(self) -> float:
-        """Mean of the loss under the alternative: the Kullback-Leibler divergence."""
-
-    @property
-    @abstractmethod
-    def variance(self) -> float:
-        """Variance of the loss."""
-
-    # -- answers ------------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def _floats(
-        self, quantity: Quantity, at: list[Fraction], accuracy: float | None
-    ) -> tuple[Floats, Floats]:
-        """The values and their errors, rounded to the digits that hold."""
-
 
 def prior_threshold(prior: Fraction) -> Fraction:
     """|log((1 - p) / p)|, the epsilon at which the profile tells how often a guess is right.
@@ -217,7 +229,7 @@ def prior_threshold(prior: Fraction) -> Fraction:
     return Fraction(math.log((1 - less) / less) if 2 * less != 1 else 0.0)
 
 
-def loss_of(events: Iterable[Noise], *, aim: float | None = None) -> LossLaw:
+def loss_of(events: Iterable[Noise], *, aim: float | None = None) -> NoiseLossLaw:
     """The law of the loss of a composition; with an `aim`, computed to no more than this accuracy.
 
     >>> from discreet.noise import DiscreteGaussian, PowerNoise
