@@ -3,7 +3,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet
 JOBS ?= 2
 
 .DEFAULT_GOAL := help
@@ -38,44 +37,51 @@ help:
 # -- environments: one stamp for each set of dependencies, renewed with its lock file and with the version --
 
 # Packages come from a lock file with the hash of each; the project itself is built with what is in there too.
-LOCKED := $(PIP) --require-hashes --no-deps --requirement
-OWN := $(PIP) --no-deps --no-build-isolation --editable .
+# uv takes a fraction of pip's time; pip is asked where uv finds no index, since only pip reads pip's configuration.
+PIP := -m pip --disable-pip-version-check install --quiet
+INSTALL = install() { environment=$$1; shift; \
+  $$environment/bin/uv pip install --quiet --python $$environment/bin/python "$$@" 2>/dev/null \
+    || $$environment/bin/python $(PIP) "$$@"; }; install
+LOCKED := --require-hashes --no-deps --requirement
+OWN := --no-deps --no-build-isolation --editable .
 
-$(BIN)/python:
+# An environment with pip, setuptools and uv from their lock file, in place of those that came with Python.
+$(VENV)/bin/uv $(VENV)-docs/bin/uv: requirements/installer.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 	  || { echo "discreet needs Python 3.11 or newer; say which with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
-	@$(PYTHON) -m venv $(VENV) \
-	  || { echo "python3 has no venv module; on Debian: apt-get install python3-venv"; rm -rf $(VENV); exit 1; }
-
-$(VENV)/.stamp-run: pyproject.toml src/discreet/__init__.py requirements/run.txt | $(BIN)/python
-	@echo "installing discreet"
-	@$(LOCKED) requirements/run.txt
-	@$(OWN)
+	@test -x $(@D)/python || $(PYTHON) -m venv $(@D)/.. \
+	  || { echo "python3 has no venv module; on Debian: apt-get install python3-venv"; rm -rf $(@D)/..; exit 1; }
+	@$(@D)/python $(PIP) $(LOCKED) requirements/installer.txt
 	@touch $@
 
-$(VENV)/.stamp-test: pyproject.toml src/discreet/__init__.py requirements/test.txt | $(BIN)/python
+$(VENV)/.stamp-run: pyproject.toml src/discreet/__init__.py requirements/run.txt $(BIN)/uv
+	@echo "installing discreet"
+	@$(INSTALL) $(VENV) $(LOCKED) requirements/run.txt
+	@$(INSTALL) $(VENV) $(OWN)
+	@touch $@
+
+$(VENV)/.stamp-test: pyproject.toml src/discreet/__init__.py requirements/test.txt $(BIN)/uv
 	@echo "installing discreet and what its tests need"
-	@$(LOCKED) requirements/test.txt
-	@$(OWN)
+	@export UV_COMPILE_BYTECODE=1; $(INSTALL) $(VENV) $(LOCKED) requirements/test.txt
+	@$(INSTALL) $(VENV) $(OWN)
 	@touch $@ $(VENV)/.stamp-run
 
-$(VENV)/.stamp-workbench: pyproject.toml src/discreet/__init__.py requirements/workbench.txt | $(BIN)/python
+$(VENV)/.stamp-workbench: pyproject.toml src/discreet/__init__.py requirements/workbench.txt $(BIN)/uv
 	@echo "installing discreet with tables and the workbench"
-	@$(LOCKED) requirements/workbench.txt
-	@$(OWN)
+	@$(INSTALL) $(VENV) $(LOCKED) requirements/workbench.txt
+	@$(INSTALL) $(VENV) $(OWN)
 	@touch $@ $(VENV)/.stamp-run
 
 # What builds the site has an environment of its own.
-$(VENV)-docs/.stamp: pyproject.toml src/discreet/__init__.py requirements/docs.txt
+$(VENV)-docs/.stamp: pyproject.toml src/discreet/__init__.py requirements/docs.txt $(VENV)-docs/bin/uv
 	@echo "installing what builds the site"
-	@$(PYTHON) -m venv $(VENV)-docs
-	@$(VENV)-docs/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --no-deps --requirement requirements/docs.txt
-	@$(VENV)-docs/bin/python -m pip --disable-pip-version-check install --quiet --no-deps --no-build-isolation --editable .
+	@$(INSTALL) $(VENV)-docs $(LOCKED) requirements/docs.txt
+	@$(INSTALL) $(VENV)-docs $(OWN)
 	@touch $@
 
-$(VENV)/.stamp-bench: pyproject.toml src/discreet/__init__.py | $(BIN)/python
+$(VENV)/.stamp-bench: pyproject.toml src/discreet/__init__.py $(BIN)/uv
 	@echo "installing discreet and the accountants it is compared with"
-	@$(PIP) --editable '.[bench,spark]'
+	@$(INSTALL) $(VENV) --editable '.[bench,spark]'
 	@touch $@ $(VENV)/.stamp-run
 
 # Java runs Spark, Chromium the pages (without windows if it may: half the work). Installed if this is Debian or Ubuntu and we may; else their tests skip.
@@ -130,16 +136,17 @@ test-all: system lint
 
 # Versions that are locked stay, unless `make lock UPGRADE=--upgrade`.
 LOCK_HEAD := \# Names, versions and hashes of all packages, for any platform. Made by `make lock`; do not edit.
-COMPILE = $(BIN)/uv --quiet pip compile pyproject.toml requirements/build.in --generate-hashes --no-header --no-annotate \
-  --no-emit-index-url --universal --python-version 3.11 $(UPGRADE)
+HASHES = $(BIN)/uv --quiet pip compile --generate-hashes --no-header --no-annotate --no-emit-index-url --universal \
+  --python-version 3.11 $(UPGRADE)
+COMPILE = $(HASHES) pyproject.toml requirements/build.in
 
-lock: | $(BIN)/python
-	@$(PIP) uv
+lock: $(BIN)/uv
+	@$(HASHES) requirements/installer.in --output-file requirements/installer.txt >/dev/null
 	@$(COMPILE) --output-file requirements/run.txt >/dev/null
 	@$(COMPILE) --extra test --output-file requirements/test.txt >/dev/null
 	@$(COMPILE) --extra workbench --constraints requirements/test.txt --output-file requirements/workbench.txt >/dev/null
 	@$(COMPILE) --extra docs --constraints requirements/test.txt --output-file requirements/docs.txt >/dev/null
-	@for name in run test workbench docs; do \
+	@for name in installer run test workbench docs; do \
 	  { echo '$(LOCK_HEAD)'; grep -v '^#' requirements/$$name.txt; } > requirements/$$name.new; \
 	  mv requirements/$$name.new requirements/$$name.txt; \
 	done
@@ -151,8 +158,7 @@ licences: $(VENV)/.stamp-test
 	@$(BIN)/python requirements/dependencies.py licences docs/reference/dependencies.md
 
 # The lowest versions that pyproject.toml allows, in an environment of their own; what needs Spark or a browser is left out.
-test-lowest: | $(BIN)/python
-	@$(PIP) uv
+test-lowest: $(BIN)/uv
 	@rm -rf $(VENV)-lowest && $(PYTHON) -m venv $(VENV)-lowest
 	@$(BIN)/uv --quiet pip install --python $(VENV)-lowest/bin/python --resolution lowest-direct '.[release,workbench,spreadsheet]'
 	@$(BIN)/uv --quiet pip install --python $(VENV)-lowest/bin/python pytest pytest-xdist hypothesis mpmath
