@@ -361,7 +361,7 @@ def test_a_delta_below_the_smallest_is_refused_in_python_too() -> None:
 def test_wide_noise_on_few_counts_beside_laplace_noise() -> None:
     # the law of the four was had by a transform at thousands of nodes, anew at every step of the search:
     # 31 processor seconds. Its value then, which the interval has in its middle: 18.497303740516173
-    loss = compose([DiscreteGaussian(27000, sensitivity=37, times=4), L("0.18", sensitivity=2)])
+    loss = compose([DiscreteGaussian(variance=27000, sensitivity=37, times=4), L("0.18", sensitivity=2)])
     start = time.process_time()
     epsilon = loss.epsilon(delta="1e-60")
     assert time.process_time() - start < 5
@@ -376,7 +376,7 @@ def test_wide_noise_on_few_counts_beside_laplace_noise() -> None:
 def test_the_law_of_a_sum_is_the_same_in_closed_form_and_convolved(
     variance: str, times: int, theta: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    term = DiscreteGaussian(variance, sensitivity=3, times=times)
+    term = DiscreteGaussian(variance=variance, sensitivity=3, times=times)
     laws = []
     for most in (0, 10**6):
         monkeypatch.setattr("discreet.loss.windows._CONVOLVED", most)

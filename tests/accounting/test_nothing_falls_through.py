@@ -66,7 +66,7 @@ def test_a_law_with_another_parameter_cannot_be_made() -> None:
 
 
 def test_an_exponent_is_that_of_a_known_law() -> None:
-    laws = (DiscreteGaussian(3), DiscreteLaplace(3), PowerNoise("3/2", 3))
+    laws = (DiscreteGaussian(variance=3), DiscreteLaplace(scale=3), PowerNoise("3/2", 3))
     assert [str(_exponent_of(law)) for law in laws] == ["2", "1", "3/2"]
     with pytest.raises(InputError, match="table noise of variance 1/4 has no exponent"):
         _exponent_of(TableNoise({0: "1/2", 1: "1/2"}))
@@ -74,7 +74,7 @@ def test_an_exponent_is_that_of_a_known_law() -> None:
 
 def test_a_definition_lists_no_law_as_another() -> None:
     other = PowerNoise("3/2", 3)
-    assert seconds([DiscreteGaussian(3), other], bits=60) == float("inf")
+    assert seconds([DiscreteGaussian(variance=3), other], bits=60) == float("inf")
     with pytest.raises(PrecisionError, match=r"losses of power noise .* are not listed"):
         defined_delta([other], Fraction(1), bits=60)  # type: ignore[list-item]
 

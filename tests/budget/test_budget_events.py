@@ -46,9 +46,12 @@ def test_counts_that_are_not_whole_and_above_zero(make: type, value: object, nam
         make(**size, **{name: value})
 
 
-def test_only_the_size_of_the_noise_is_positional() -> None:
-    assert DiscreteGaussian(5) == DiscreteGaussian(variance=5)
-    with pytest.raises(TypeError):
+def test_the_size_of_the_noise_has_a_name() -> None:
+    with pytest.warns(
+        DeprecationWarning, match=r"is taken for DiscreteGaussian\(variance=5, times=2\): type that"
+    ):
+        assert DiscreteGaussian(5, times=2) == DiscreteGaussian(variance=5, times=2)  # type: ignore[misc]
+    with pytest.raises(InputError, match=r"takes no values without a name, and 2 are given"):
         DiscreteGaussian(5, 2)  # type: ignore[misc]
 
 

@@ -112,7 +112,7 @@ def test_people_ask_for_more_than_one_count_that_changes() -> None:
 
 
 def test_log_concave_laws_are_taken_as_before() -> None:
-    for noise in (DiscreteLaplace(2), PowerNoise("3/2", 2), ContinuousLaplace(3)):
+    for noise in (DiscreteLaplace(scale=2), PowerNoise("3/2", 2), ContinuousLaplace(scale=3)):
         assert noise.for_people(3).sensitivity == 3
     assert TableNoise({-1: "1/4", 0: "1/2", 1: "1/4"}).for_people(5).sensitivity == 5
 
@@ -134,7 +134,7 @@ class _DeafContinuous(ContinuousLaplace):
     FAMILY = "deaf continuous"
 
     def loss_law(self, *, exchanged: bool = False) -> CountLoss:
-        return ContinuousLaplace(self.scale).loss_law(exchanged=exchanged)
+        return ContinuousLaplace(scale=self.scale).loss_law(exchanged=exchanged)
 
 
 class _Boasting(TableNoise):

@@ -43,6 +43,7 @@ from discreet.budget.neighbours import (
 from discreet.budget.one_area import levels_with_one_area
 from discreet.budget.release import Release
 from discreet.budget.scope import Extent, Scope
+from discreet.calls import understandable
 from discreet.errors import InputError
 from discreet.faces import LONGEST, Displayed, Summarised
 from discreet.loss.all_pairs import FARTHEST, AllPairs, is_at_end
@@ -661,6 +662,7 @@ def account(
 ) -> Account: ...
 
 
+@understandable
 def account(
     release: Releasables,
     *,
@@ -710,6 +712,7 @@ def account(
     )
 
 
+@understandable
 def portfolio(
     releases: Releasables,
     *,

@@ -18,6 +18,7 @@ from functools import cached_property
 from discreet.budget.neighbours import Neighbours, records_apart
 from discreet.budget.toml import FieldError, exact, line, no_repeats, whole_number
 from discreet.budget.variables import COUNT, RecordWeight, Variable
+from discreet.calls import understandable
 from discreet.errors import InputError
 from discreet.memory import Forgetful, set_fields
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, PowerNoise
@@ -56,6 +57,7 @@ class Query:
     groups: int
     variable: Variable
 
+    @understandable
     def __init__(
         self,
         *,
@@ -154,7 +156,7 @@ class Query:
     def with_noise(self, noise: Noise) -> Query:
         """Return the query with this noise on one count.
 
-        >>> Query(name="total", rho=1).with_noise(DiscreteLaplace(3)).scale
+        >>> Query(name="total", rho=1).with_noise(DiscreteLaplace(scale=3)).scale
         Fraction(3, 1)
         """
         return replace(self, share=None, rho=None, variance=None, scale=None, noise=noise)
@@ -222,6 +224,7 @@ class Level(Forgetful):
     queries: tuple[Query, ...]
     areas: int | None
 
+    @understandable
     def __init__(
         self, *, name: str, rho: Exact | None = None, queries: Iterable[Query], areas: int | None = None
     ) -> None:

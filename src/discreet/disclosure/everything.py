@@ -209,7 +209,7 @@ def risk(asked: Risking) -> ReleaseRisk:
 # -- reading -------------------------------------------------------------------------------------------------
 
 
-def _priors(prior: Exact | float | Sequence[Exact | float]) -> list[Fraction]:
+def _priors(prior: Exact | Sequence[Exact]) -> list[Fraction]:
     many = is_column(prior)
     read = [read_prior(chance) for chance in (prior if many else [prior])]  # type: ignore[union-attr, arg-type]
     if not read:

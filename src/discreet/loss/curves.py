@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import Literal, Required, TypedDict, Unpack, overload
+from typing import TYPE_CHECKING, Literal, Required, TypedDict, Unpack, overload
 
 import numpy as np
 
+from discreet.calls import no_such_name, understandable
 from discreet.errors import InputError
 from discreet.loss.lattice import Floats
 from discreet.loss.values import (
@@ -51,6 +52,15 @@ class Proved(TypedDict, total=False):
     accuracy: float | None
 
 
+SPELLED_HERE = {
+    "get_delta": "delta(1)",
+    "get_delta_for_epsilon": "delta(1)",
+    "get_epsilon": "epsilon(1e-6)",
+    "get_epsilon_for_delta": "epsilon(1e-6)",
+}
+"""Names that dp_accounting has, and what to type here."""
+
+
 class Curves(Forgetful, ABC):
     """The (epsilon, delta) curve and the trade-off curve, of one loss or as the worst of many.
 
@@ -58,6 +68,11 @@ class Curves(Forgetful, ABC):
     intervals from ball arithmetic. An `accuracy`, relative (for an epsilon absolute), asks for fewer digits
     and is answered faster; what cannot be computed that accurately is refused.
     """
+
+    if not TYPE_CHECKING:  # a checker should find what there is not
+
+        def __getattr__(self, name: str) -> object:
+            raise no_such_name(self, name, SPELLED_HERE)
 
     @abstractmethod
     def _floats(
@@ -109,18 +124,19 @@ class Curves(Forgetful, ABC):
         """The largest loss that can occur, which is epsilon at delta 0; None if there is no bound."""
 
     @overload
-    def delta(self, *, epsilon: Number, **how: Unpack[InFloats]) -> Value: ...
+    def delta(self, epsilon: Number, **how: Unpack[InFloats]) -> Value: ...
     @overload
-    def delta(self, *, epsilon: Number, **how: Unpack[Proved]) -> Interval: ...
+    def delta(self, epsilon: Number, **how: Unpack[Proved]) -> Interval: ...
     @overload
-    def delta(self, *, epsilon: Many, **how: Unpack[InFloats]) -> Values: ...
+    def delta(self, epsilon: Many, **how: Unpack[InFloats]) -> Values: ...
     @overload
-    def delta(self, *, epsilon: Many, **how: Unpack[Proved]) -> Boxes: ...
+    def delta(self, epsilon: Many, **how: Unpack[Proved]) -> Boxes: ...
 
+    @understandable
     def delta(
         self,
-        *,
         epsilon: Numbers,
+        *,
         certified: bool = False,
         digits: int | None = None,
         accuracy: float | None = None,
@@ -137,18 +153,19 @@ class Curves(Forgetful, ABC):
         return self._answer("delta", read(epsilon, name="epsilon"), certified, digits, accuracy)
 
     @overload
-    def epsilon(self, *, delta: Number, **how: Unpack[InFloats]) -> Value: ...
+    def epsilon(self, delta: Number, **how: Unpack[InFloats]) -> Value: ...
     @overload
-    def epsilon(self, *, delta: Number, **how: Unpack[Proved]) -> Interval: ...
+    def epsilon(self, delta: Number, **how: Unpack[Proved]) -> Interval: ...
     @overload
-    def epsilon(self, *, delta: Many, **how: Unpack[InFloats]) -> Values: ...
+    def epsilon(self, delta: Many, **how: Unpack[InFloats]) -> Values: ...
     @overload
-    def epsilon(self, *, delta: Many, **how: Unpack[Proved]) -> Boxes: ...
+    def epsilon(self, delta: Many, **how: Unpack[Proved]) -> Boxes: ...
 
+    @understandable
     def epsilon(
         self,
-        *,
         delta: Numbers,
+        *,
         certified: bool = False,
         digits: int | None = None,
         accuracy: float | None = None,
@@ -172,18 +189,19 @@ class Curves(Forgetful, ABC):
         return self._answer("epsilon", asked, certified, digits, accuracy)
 
     @overload
-    def tradeoff(self, *, alpha: Number, **how: Unpack[InFloats]) -> Value: ...
+    def tradeoff(self, alpha: Number, **how: Unpack[InFloats]) -> Value: ...
     @overload
-    def tradeoff(self, *, alpha: Number, **how: Unpack[Proved]) -> Interval: ...
+    def tradeoff(self, alpha: Number, **how: Unpack[Proved]) -> Interval: ...
     @overload
-    def tradeoff(self, *, alpha: Many, **how: Unpack[InFloats]) -> Values: ...
+    def tradeoff(self, alpha: Many, **how: Unpack[InFloats]) -> Values: ...
     @overload
-    def tradeoff(self, *, alpha: Many, **how: Unpack[Proved]) -> Boxes: ...
+    def tradeoff(self, alpha: Many, **how: Unpack[Proved]) -> Boxes: ...
 
+    @understandable
     def tradeoff(
         self,
-        *,
         alpha: Numbers,
+        *,
         certified: bool = False,
         digits: int | None = None,
         accuracy: float | None = None,

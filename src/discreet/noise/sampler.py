@@ -17,6 +17,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from discreet.calls import understandable
 from discreet.errors import InputError
 from discreet.noise.distribution import Noise
 from discreet.noise.entropy import Entropy, SystemEntropy
@@ -39,6 +40,7 @@ PARALLEL_FROM = 1 << 20
 THREADS = 4
 
 
+@understandable
 def sample(distribution: Noise, size: int | tuple[int, ...], *, source: Entropy | None = None) -> Integers:
     """Return `size` independent draws as 64-bit integers.
 
@@ -52,10 +54,10 @@ def sample(distribution: Noise, size: int | tuple[int, ...], *, source: Entropy 
     Large samples use several threads if `source` is the system's; any other source is read in order, so
     a seeded one gives the same draws again.
 
-    >>> noise = sample(DiscreteGaussian("5"), 100_000)
+    >>> noise = sample(DiscreteGaussian(variance="5"), 100_000)
     >>> bool(4.8 < np.mean(noise.astype(float) ** 2) < 5.2)
     True
-    >>> sample(DiscreteGaussian("1/2"), (2, 3)).shape
+    >>> sample(DiscreteGaussian(variance="1/2"), (2, 3)).shape
     (2, 3)
     """
     shape = size if isinstance(size, tuple) else (operator.index(size),)
@@ -88,7 +90,7 @@ def sample_many(
     gets (one each, if left out). Groups with equal noise are drawn together. Guarantee: as for `sample`.
 
     >>> from discreet.noise import DiscreteLaplace
-    >>> noise = sample_many(["5", 625, DiscreteLaplace(2)], [3, 2, 4])
+    >>> noise = sample_many(["5", 625, DiscreteLaplace(scale=2)], [3, 2, 4])
     >>> [part.size for part in np.split(noise, np.cumsum([3, 2]))]
     [3, 2, 4]
     """
@@ -100,7 +102,7 @@ def sample_many(
         )
     groups: dict[Noise, list[int]] = {}
     for i, item in enumerate(distributions):
-        groups.setdefault(item if isinstance(item, Noise) else DiscreteGaussian(item), []).append(i)
+        groups.setdefault(item if isinstance(item, Noise) else DiscreteGaussian(variance=item), []).append(i)
     out = np.empty(int(sizes.sum()), dtype=np.int64)
     starts = np.cumsum(sizes) - sizes
     for noise, members in groups.items():

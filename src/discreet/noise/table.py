@@ -23,6 +23,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discreet.calls import understandable
 from discreet.errors import InputError
 from discreet.memory import set_fields
 from discreet.noise import balls
@@ -68,6 +69,7 @@ class TableNoise(Noise):
     sensitivity: int
     times: int
 
+    @understandable
     def __init__(
         self, absent: Chances, present: Chances | None = None, *, sensitivity: int = 1, times: int = 1
     ) -> None:
