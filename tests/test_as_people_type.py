@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import decimal
 from fractions import Fraction
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import discreet
-from discreet.calls import ELSEWHERE
 
 RELEASE = """
 name = "survey"
@@ -82,13 +80,13 @@ WORKS = {
     "account('pl94-2020').pairs": "account(discreet.load('pl94-2020')).pairs",
     "account(path).epsilon(1e-6)": "account(Release.from_toml(path.read_text())).epsilon(delta=1e-6)",
     "account(str(path)).epsilon(1e-6)": "account(path).epsilon(delta=1e-6)",
-    "calibrate(10 * a, epsilon=5.0, delta=1e-6).events[0]": "noise_for(epsilon=5, delta='1e-6', counts=10)",
-    "calibrate(path, epsilon=1, delta=1e-6).release.name": "'survey'",
+    "calibrate(10 * a, epsilon=5.0, delta=1e-6).events[0]": "calibrate([10 * a], epsilon='5', delta='1e-6').events[0]",
+    "calibrate(path, epsilon=1, delta=1e-6).release.name": "'survey-calibrated'",
     "noise_for(epsilon=0.5, delta=1e-6)": "noise_for(epsilon='1/2', delta='1e-6')",
     "verify([10 * a], epsilon=8.0, delta=1e-6).verdict": "'proved'",
     "verify(path, epsilon=0.1, delta=1e-6).verdict": "'refuted'",
     "discreet.explain(epsilon=1.0, delta=1e-6).right": "discreet.explain(epsilon=1, delta='1e-6').right",
-    "discreet.risk(10 * a, prior=0.5).release": "'events'",
+    "discreet.risk(10 * a, prior=0.5).releases": "('events',)",
     "discreet.accuracy(path, tree=[20.0]).release": "'survey'",
     "discreet.compare(a, b, delta=1e-6).rows[0][0].epsilon": "account(a).at_delta('1e-6')[0].epsilon",
 }
@@ -100,3 +98,35 @@ SAYS = {
     "noise_for(1, 1e-6)": "noise_for(epsilon=1, delta=1e-06)",
     "a.rvs(5)": ".sample(5)",
 }
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, object]:
+    """What the inputs speak of: everything at the top of the package, two laws, an account and a file."""
+    path = tmp_path_factory.mktemp("typed") / "release.toml"
+    path.write_text(RELEASE, encoding="utf-8")
+    top = {name: getattr(discreet, name) for name in discreet.__all__}
+    a, b = discreet.DiscreteGaussian(variance=5), discreet.DiscreteLaplace(scale=4)
+    others = {"np": np, "pd": pd, "decimal": decimal, "Fraction": Fraction, "discreet": discreet}
+    return {**top, **others, "path": path, "a": a, "b": b, "ten": discreet.account([10 * a])}
+
+
+def test_sixty_are_tried_and_at_most_five_are_told_what_to_type() -> None:
+    assert len(WORKS) + len(SAYS) == 60
+    assert len(SAYS) <= 5
+
+
+@pytest.mark.parametrize("typed", WORKS)
+def test_it_works(names: dict[str, object], typed: str) -> None:
+    found, expected = eval(typed, names), eval(WORKS[typed], names)
+    if isinstance(expected, float | list):
+        assert found == pytest.approx(expected, rel=1e-9)
+    else:
+        assert found == expected
+
+
+@pytest.mark.parametrize("typed", SAYS)
+def test_the_error_says_what_to_type(names: dict[str, object], typed: str) -> None:
+    with pytest.raises((discreet.InputError, AttributeError)) as caught:
+        eval(typed, names)
+    assert str(caught.value).endswith(f"type {SAYS[typed]}")

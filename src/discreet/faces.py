@@ -109,7 +109,7 @@ class Accountable:
     >>> from discreet import DiscreteGaussian
     >>> event = DiscreteGaussian(variance=5, times=10)
     >>> round(event.epsilon(1e-6), 4), round(event.delta(2), 4), round(event.tradeoff(0.05), 4)
-    (6.6416, 0.1115, 0.5913)
+    (7.2923, 0.1138, 0.5913)
     """
 
     __slots__ = ()

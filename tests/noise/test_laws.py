@@ -109,7 +109,7 @@ def test_an_answer_is_no_noise() -> None:
         ({0: "1/2", 1: "1/3"}, "add up to 5/6, not to 1"),
         ({0: "3/2", 1: "-1/2"}, "the chance of 0 in absent is 3/2"),
         ([(0, "1/2"), (0, "1/2")], "occurs twice"),
-        ({0: 0.5, 1: 0.5}, "which is not exactly what it looks like"),
+        ({0: 1 / 3, 1: 2 / 3}, 'which is next to 1/3; write "1/3"'),
         ({"0": "1"}, "must be a whole number"),
         ({10**7: "1"}, "must be a whole number between"),
         ({}, "add up to 0"),

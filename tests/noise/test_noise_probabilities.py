@@ -193,8 +193,8 @@ def test_suppression_thresholds_of_the_detailed_tables(rho: str, threshold: int)
 @settings(max_examples=60, deadline=None)
 @given(
     noise=st.one_of(
-        st.fractions("1/20", 10**9, max_denominator=10**4).map(GaussianNoise),
-        st.fractions("1/20", 10**6, max_denominator=10**4).map(LaplaceNoise),
+        st.fractions("1/20", 10**9, max_denominator=10**4).map(lambda size: GaussianNoise(variance=size)),
+        st.fractions("1/20", 10**6, max_denominator=10**4).map(lambda size: LaplaceNoise(scale=size)),
     ),
     p=st.one_of(
         st.fractions(0, 1, max_denominator=10**9),
@@ -216,8 +216,10 @@ def test_quantile_next_to_a_jump() -> None:
 
 
 def test_refusals_say_what_is_allowed() -> None:
-    with pytest.raises(InputError, match="float"):
-        GaussianNoise(variance=0.1)  # type: ignore[arg-type]
+    with pytest.raises(
+        InputError, match="is the float 0.30000000000000004, which is next to 3/10; write 0.3"
+    ):
+        GaussianNoise(variance=0.1 + 0.2)
     ask: list[Callable[[Noise], object]] = [
         lambda noise: noise.single(),
         lambda noise: noise.pmf(0),

@@ -58,12 +58,12 @@ CASES = [
 def test_right_distribution_is_accepted_and_neighbours_are_rejected(
     kind: type[GaussianNoise] | type[LaplaceNoise], parameter: str, seed: int
 ) -> None:
-    exact = Fraction(parameter)
-    draws = sample(kind(exact), DRAWS, source=NotPrivateSeededEntropy(seed))
+    noise = kind(**{kind.PARAMETER: parameter})
+    draws = sample(noise, DRAWS, source=NotPrivateSeededEntropy(seed))
     assert draws.dtype == np.int64
-    assert p_value(draws, kind(exact)) > ACCEPT
-    assert p_value(draws, kind(exact * Fraction(9, 10))) < REJECT
-    assert p_value(draws, kind(exact * Fraction(11, 10))) < REJECT
+    assert p_value(draws, noise) > ACCEPT
+    assert p_value(draws, noise.resized(noise.size * Fraction(9, 10))) < REJECT
+    assert p_value(draws, noise.resized(noise.size * Fraction(11, 10))) < REJECT
 
 
 def test_smallest_variance() -> None:
@@ -177,7 +177,7 @@ def test_refusals() -> None:
     with pytest.raises(InputError, match="the smallest -3"):
         sample_many([5], [-3])
     with pytest.raises(InputError, match="float"):
-        sample_many([0.5])  # type: ignore[list-item]
+        sample_many([1 / 3])
     with pytest.raises(InputError, match="cannot be sampled"):
         sample("5", 1)  # type: ignore[arg-type]
 

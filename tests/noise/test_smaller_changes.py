@@ -149,7 +149,7 @@ def test_check_law_finds_them() -> None:
     with pytest.raises(DiscreetError, match="they ignore `sensitivity`"):
         check_law(_Deaf("3/2", 2))
     with pytest.raises(DiscreetError, match="`loss_law` ignores `sensitivity`"):
-        check_law(_DeafContinuous(2))
+        check_law(_DeafContinuous(scale=2))
     assert "changes" in check_law(TableNoise({-1: "1/4", 0: "1/2", 1: "1/4"}))
 
 

@@ -168,7 +168,7 @@ def verify(
     proved nor refuted is "undecided". So is a promise that a release may keep although its account, which is
     an upper bound, exceeds it. What is trusted: docs/explanation/certified.md.
 
-    >>> from discreet.budget import Level, Query
+    >>> from discreet.budget import Level, Query, Release
     >>> level = Level(name="State", queries=[Query(name="total", variance=5)])
     >>> release = Release(name="one", neighbours="unbounded", levels=[level])
     >>> print(verify(release, epsilon="2.8", delta="1e-10"))

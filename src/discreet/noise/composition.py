@@ -63,7 +63,7 @@ class Composition(Composable):
     DiscreteGaussian(variance=Fraction(5, 1), sensitivity=1, times=10) + \
 DiscreteLaplace(scale=Fraction(4, 1), sensitivity=1, times=1)
     >>> round(both.epsilon(1e-6), 4), [event.times for event in 2 * both]
-    (6.8431, [20, 2])
+    (7.4057, [20, 2])
     """
 
     events: tuple[Noise, ...]
