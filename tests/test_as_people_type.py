@@ -80,7 +80,7 @@ WORKS = {
     "account('pl94-2020').pairs": "account(discreet.load('pl94-2020')).pairs",
     "account(path).epsilon(1e-6)": "account(Release.from_toml(path.read_text())).epsilon(delta=1e-6)",
     "account(str(path)).epsilon(1e-6)": "account(path).epsilon(delta=1e-6)",
-    "calibrate(10 * a, epsilon=5.0, delta=1e-6).events[0]": "calibrate([10 * a], epsilon='5', delta='1e-6').events[0]",
+    "calibrate(10 * a, epsilon=5.0, delta=1e-6).factor": "calibrate([10 * a], epsilon=5, delta=1e-6).factor",
     "calibrate(path, epsilon=1, delta=1e-6).release.name": "'survey-calibrated'",
     "noise_for(epsilon=0.5, delta=1e-6)": "noise_for(epsilon='1/2', delta='1e-6')",
     "verify([10 * a], epsilon=8.0, delta=1e-6).verdict": "'proved'",

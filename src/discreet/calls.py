@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from functools import partial, wraps
 from inspect import Parameter, Signature
 from numbers import Number
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 from discreet.errors import InputError
 
@@ -34,6 +34,16 @@ ELSEWHERE = {
     **dict.fromkeys(("n_jobs", "num_workers", "processes"), "jobs"),
 }
 """What other libraries call the things that are taken here."""
+
+TYPED = {
+    **dict.fromkeys(("get_epsilon", "get_epsilon_for_delta"), "epsilon(1e-6)"),
+    **dict.fromkeys(("get_delta", "get_delta_for_epsilon"), "delta(1)"),
+    **dict.fromkeys(("ppf", "isf"), "quantile(0.975)"),
+    "interval": "margin(0.95)",
+    "logpmf": "log_pmf(0)",
+    "rvs": "sample(5)",
+}
+"""What is typed here for what dp_accounting and SciPy have."""
 
 
 def understandable(
@@ -90,14 +100,21 @@ def once_by_place(*names: str) -> Callable[[Callable[P, Result]], Callable[P, Re
     return partial(understandable, once_by_place=names)
 
 
-def no_such_name(owner: object, name: str, typed: Mapping[str, str]) -> AttributeError:
-    """Return what to tell who asks for a name that other libraries have; `typed` says what to type for it.
+class Hinting:
+    """What says which name to type to those who ask it for a name that other libraries have.
 
-    >>> no_such_name(1, "rvs", {"rvs": "sample(5)"})
-    AttributeError("'int' object has no attribute 'rvs': type .sample(5)")
+    >>> Hinting().rvs
+    Traceback (most recent call last):
+    AttributeError: 'Hinting' object has no attribute 'rvs': type .sample(5)
     """
-    text = f"{type(owner).__name__!r} object has no attribute {name!r}"
-    return AttributeError(f"{text}: type .{typed[name]}" if name in typed else text, name=name)
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # a checker should find what there is not
+
+        def __getattr__(self, name: str) -> object:
+            text = f"{type(self).__name__!r} object has no attribute {name!r}"
+            raise AttributeError(f"{text}: type .{TYPED[name]}" if name in TYPED else text, name=name)
 
 
 class _Call:

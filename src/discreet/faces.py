@@ -1,23 +1,18 @@
 """Results show themselves: under `print` and in a notebook, as a picture and as a table of pandas.
 
-What a result tells is written above it, in `discreet.answers`, and asked for there and then; so is what noise
-costs, in `discreet.accounting`. This is the one place below that looks up.
+What a result tells is written above it, in `discreet.answers`, and asked for there and then.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, overload
-
-from discreet.calls import understandable
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from matplotlib.axes import Axes
 
-    from discreet.accounting.privacy_loss import PrivacyLoss
     from discreet.answers import Answer
-    from discreet.loss.values import Many, Number, Numbers, Value, Values
     from discreet.tables.frames import DataFrame
 
 LONGEST = 120
@@ -101,51 +96,6 @@ class Summarised(Displayed):
     """
 
     __slots__ = ()
-
-
-class Accountable:
-    """Events that are asked for their privacy; all that can be asked, `discreet.compose(events)` answers.
-
-    >>> from discreet import DiscreteGaussian
-    >>> event = DiscreteGaussian(variance=5, times=10)
-    >>> round(event.epsilon(1e-6), 4), round(event.delta(2), 4), round(event.tradeoff(0.05), 4)
-    (7.2923, 0.1138, 0.5913)
-    """
-
-    __slots__ = ()
-
-    @overload
-    def epsilon(self, delta: Number) -> Value: ...  # type: ignore[overload-overlap]
-    @overload
-    def epsilon(self, delta: Many) -> Values: ...
-    @understandable
-    def epsilon(self, delta: Numbers) -> Value | Values:
-        """Return the epsilon at which the curve of all these events passes through delta."""
-        return self._loss.epsilon(delta)
-
-    @overload
-    def delta(self, epsilon: Number) -> Value: ...  # type: ignore[overload-overlap]
-    @overload
-    def delta(self, epsilon: Many) -> Values: ...
-    @understandable
-    def delta(self, epsilon: Numbers) -> Value | Values:
-        """Return the smallest delta for which all these events are (epsilon, delta)-private."""
-        return self._loss.delta(epsilon)
-
-    @overload
-    def tradeoff(self, alpha: Number) -> Value: ...  # type: ignore[overload-overlap]
-    @overload
-    def tradeoff(self, alpha: Many) -> Values: ...
-    @understandable
-    def tradeoff(self, alpha: Numbers) -> Value | Values:
-        """Return the least type II error of any test of type I error alpha."""
-        return self._loss.tradeoff(alpha)
-
-    @property
-    def _loss(self) -> PrivacyLoss:
-        from discreet.accounting.privacy_loss import compose
-
-        return compose(self)  # type: ignore[arg-type]
 
 
 def _answer(result: object) -> Answer:

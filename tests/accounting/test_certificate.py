@@ -471,7 +471,7 @@ def test_bad_questions() -> None:
         {"epsilon": 10**7, "delta": "1e-5"},
         {"epsilon": 1, "delta": "1e-5", "people": 0},
         {"epsilon": 1, "delta": "1e-5", "neighbours": "near"},
-        {"epsilon": 1.5, "delta": "1e-5"},
+        {"epsilon": 1 / 3, "delta": "1e-5"},
     ):
         with pytest.raises(InputError):
             verify(small(), **what)  # type: ignore[arg-type]

@@ -128,11 +128,11 @@ def test_closed_form_of_one_discrete_gaussian() -> None:
     assert compose([G(3)]).delta(epsilon="0.7") == pytest.approx(delta, rel=1e-13)
 
 
-def test_a_single_event_is_not_a_list() -> None:
-    with pytest.raises(InputError, match=r"single event .* a list of events, such as \[event\]"):
-        compose(G(5))  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="contains a str"):
-        compose("G5")  # type: ignore[arg-type]
+def test_a_single_event_is_a_list_of_one() -> None:
+    assert compose(G(variance=5)).delta(1) == compose([G(variance=5)]).delta(1)
+    for wrong in ("G5", 5):
+        with pytest.raises(InputError, match=f"contains a {type(wrong).__name__}"):
+            compose(wrong)  # type: ignore[arg-type]
 
 
 def test_delta_is_never_above_one() -> None:

@@ -123,18 +123,18 @@ class _Steeper(PowerNoise):
 
 
 def test_a_law_made_of_another_is_not_taken_for_it() -> None:
-    query = Query(name="a", noise=_Wider(3))
+    query = Query(name="a", noise=_Wider(variance=3))
     assert type(query.event("bounded")) is _Wider
     release = Release(name="r", neighbours="unbounded", levels=[Level(name="a", queries=[query])])
-    for noise in (_Wider(3), _Stronger(2), _Steeper("3/2", 2)):
+    for noise in (_Wider(variance=3), _Stronger(scale=2), _Steeper("3/2", 2)):
         with pytest.raises(InputError, match="cannot be written as TOML"):
             noise_pairs(noise)
     with pytest.raises(InputError, match="cannot be written as TOML"):
         release.to_toml()
     with pytest.raises(PrecisionError, match="are not listed from a definition"):
-        defined_delta([_Wider(3)], Fraction(1), bits=60)
+        defined_delta([_Wider(variance=3)], Fraction(1), bits=60)
     with pytest.raises(InputError, match="has no probabilities of integers"):
-        compose([_Stronger(2)]).delta(epsilon="0.1", certified=True)
+        compose([_Stronger(scale=2)]).delta(epsilon="0.1", certified=True)
 
 
 def test_a_query_takes_laws_alone() -> None:

@@ -110,8 +110,11 @@ def test_rho_by_the_conversion_of_bun_and_steinke_is_its_closed_form() -> None:
         ({"epsilon": 0, "delta": "1e-6"}, "epsilon is 0; it must be above zero"),
         ({"epsilon": 1, "delta": 2}, "delta is 2; it must lie strictly between 0 and 1"),
         ({"epsilon": 1, "delta": "1e-6", "counts": 0}, "counts is 0; it must be a whole number above zero"),
-        ({"epsilon": 1, "delta": "1e-6", "counts": 3.0}, "counts is the float 3.0; .*: write it as 3"),
-        ({"epsilon": [1, 2], "delta": "1e-6"}, "epsilon is of type list; an int, a Fraction or a string"),
+        (
+            {"epsilon": 1, "delta": "1e-6", "counts": 3.5},
+            "counts is 3.5; it must be a whole number",
+        ),
+        ({"epsilon": [1, 2], "delta": "1e-6"}, "epsilon is of type list; a number such as 5 or 0.159"),
         ({"epsilon": 100, "delta": "1e-6"}, "discrete Gaussian noise of variance 1/25 keeps at delta 1e-06"),
         (
             {"epsilon": 20, "delta": "1e-6", "counts": 2, "law": "laplace"},
@@ -203,7 +206,7 @@ def test_levels_may_be_named_by_the_index_of_a_column(by: str) -> None:
 
 @pytest.mark.parametrize("wrong", [{"epsilon": [5, 6]}, {"epsilon": 5, "delta": ["1e-6", "1e-7"]}])
 def test_a_calibration_has_one_epsilon_and_one_delta(wrong: Any) -> None:
-    with pytest.raises(InputError, match=r"(epsilon|delta) is of type list; an int, a Fraction or a string"):
+    with pytest.raises(InputError, match=r"(epsilon|delta) is of type list; a number such as 5 or 0.159"):
         calibrate(QUICK, **({"delta": "1e-6"} | wrong))
 
 
@@ -245,8 +248,7 @@ def test_sigma_is_the_root_of_the_variance() -> None:
             DiscreteGaussian(**wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="query 'a' states variance and sigma; it must state one of them"):
         Query(name="a", variance=4, sigma=2)
-    with pytest.raises(InputError, match=r'sigma is the float 1.5, .* "1.5", or as Fraction'):
-        DiscreteGaussian(sigma=1.5)  # type: ignore[arg-type]
+    assert DiscreteGaussian(sigma=1.5) == DiscreteGaussian(variance="9/4")
 
 
 # -- delta 0 -------------------------------------------------------------------------------------------------
@@ -336,7 +338,7 @@ def test_an_old_name_works_and_says_where_it_is(name: str, given: Any) -> None:
     with pytest.warns(DeprecationWarning, match=f"PrivacyLoss.{name} is no longer public: `loss.law.{name}`"):
         found = getattr(loss, name)
     assert found(*given) == getattr(loss.law, name)(*given)
-    with pytest.raises(AttributeError, match="a PrivacyLoss has no attribute 'hurried'"):
+    with pytest.raises(AttributeError, match="'PrivacyLoss' object has no attribute 'hurried'"):
         loss.hurried  # noqa: B018
 
 
@@ -373,26 +375,6 @@ def test_numbers_of_numpy(whole: Any) -> None:
         variance=5, times=3, sensitivity=2
     )
     assert account([DiscreteGaussian(variance=5)], people=whole(2)).people == 2
-
-
-@pytest.mark.parametrize(
-    ("value", "typed"),
-    [
-        (0.1, '"0.1", or as Fraction(1, 10)'),
-        (np.float64(0.1), '"0.1", or as Fraction(1, 10)'),
-        (np.float32(0.1), '"0.1", or as Fraction(1, 10)'),
-        (1 / 3, '"1/3", or as Fraction(1, 3)'),
-        (2 / 7, '"2/7", or as Fraction(2, 7)'),
-        (1e-300, '"1e-300"'),
-    ],
-)
-def test_a_float_is_refused_and_the_message_says_what_to_type(value: Any, typed: str) -> None:
-    with pytest.raises(InputError) as caught:
-        DiscreteGaussian(variance=value)
-    assert str(caught.value).endswith(f"; write it as a string such as {typed}")
-    assert float(Fraction(typed.split('"')[1])) == pytest.approx(float(value), rel=1e-7)
-    with pytest.raises(InputError, match=r"; write it as 5$"):
-        DiscreteGaussian(variance=type(value)(5))
 
 
 def test_exact_numbers_stay_welcome() -> None:

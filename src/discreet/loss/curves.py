@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, Required, TypedDict, Unpack, overload
+from typing import Literal, Required, TypedDict, Unpack, overload
 
 import numpy as np
 
-from discreet.calls import no_such_name, understandable
+from discreet.calls import Hinting, understandable
 from discreet.errors import InputError
 from discreet.loss.lattice import Floats
 from discreet.loss.values import (
@@ -52,27 +52,13 @@ class Proved(TypedDict, total=False):
     accuracy: float | None
 
 
-SPELLED_HERE = {
-    "get_delta": "delta(1)",
-    "get_delta_for_epsilon": "delta(1)",
-    "get_epsilon": "epsilon(1e-6)",
-    "get_epsilon_for_delta": "epsilon(1e-6)",
-}
-"""Names that dp_accounting has, and what to type here."""
-
-
-class Curves(Forgetful, ABC):
+class Curves(Hinting, Forgetful, ABC):
     """The (epsilon, delta) curve and the trade-off curve, of one loss or as the worst of many.
 
     Each takes one number or several, and answers in floats or, with `certified=True` or `digits`, in
     intervals from ball arithmetic. An `accuracy`, relative (for an epsilon absolute), asks for fewer digits
     and is answered faster; what cannot be computed that accurately is refused.
     """
-
-    if not TYPE_CHECKING:  # a checker should find what there is not
-
-        def __getattr__(self, name: str) -> object:
-            raise no_such_name(self, name, SPELLED_HERE)
 
     @abstractmethod
     def _floats(

@@ -26,21 +26,18 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.calls import no_such_name, understandable
+from discreet.asked import AskedForDraws, Composable
 from discreet.errors import InputError, PrecisionError
 from discreet.memory import Forgetful
 from discreet.noise import balls
-from discreet.noise.composition import Composable
 from discreet.noise.count_loss import OUTCOME_NATS, CountLoss, OutcomeChances, TwoSidedDensity, largest_ratio
 from discreet.numbers import Exact, Interval, positive, share, shown, up_to_digits, whole
 
 if TYPE_CHECKING:
     from discreet.noise.defined import DefinedLoss
-    from discreet.noise.entropy import Entropy
     from discreet.noise.lattice import LatticeNoise
 
 Floats = NDArray[np.float64]
-Integers = NDArray[np.int64]
 
 LISTED_NATS = 40.0
 """Probabilities below e^-40 are left out of a transform that is listed."""
@@ -72,17 +69,6 @@ OF_ITSELF = (
 """What a law says of itself alone, and not of laws made of it."""
 
 
-SPELLED_HERE = {
-    "interval": "margin(0.95)",
-    "isf": "quantile(0.975)",
-    "logpmf": "log_pmf(0)",
-    "ppf": "quantile(0.975)",
-    "rvs": "sample(5)",
-    "stddev": "std",
-}
-"""Names that SciPy has, and what to type here."""
-
-
 class Traits(NamedTuple):
     """Properties of a noise: its variance, its fourth cumulant, a variance that bounds its transform
     (|transform(u)| <= e^-(smooth u^2/2) up to pi), and its tails: log E e^(sN) <= proxy s^2/2 for
@@ -103,7 +89,7 @@ class ProvedCost(NamedTuple):
     pure: Fraction
 
 
-class Noise(Composable, Forgetful, ABC):
+class Noise(Composable, AskedForDraws, Forgetful, ABC):
     """Integer noise on a count that one person can change by `sensitivity`, `times` times over.
 
     The vectorised functions take integers (an array, or one) and return floats of the same shape. They are
@@ -154,11 +140,6 @@ class Noise(Composable, Forgetful, ABC):
                 "times": whole(times, name="times"),
             }
         )
-
-    if not TYPE_CHECKING:  # a checker should find what there is not
-
-        def __getattr__(self, name: str) -> object:
-            raise no_such_name(self, name, SPELLED_HERE)
 
     def __str__(self) -> str:
         times = f"{self.times} times " if self.times > 1 else ""
@@ -384,18 +365,6 @@ more than one of 2, so what up to 2 cost is not known; account for changes of 1,
         """Whether the noise is added, so that it has a variance and margins."""
         return True
 
-    @understandable
-    def sample(self, size: int | tuple[int, ...] = (), *, source: Entropy | None = None) -> Integers:
-        """Return so many draws, or one, as `discreet.sample` does.
-
-        >>> from discreet.noise import DiscreteLaplace
-        >>> DiscreteLaplace(scale=2).sample(5).shape
-        (5,)
-        """
-        from discreet.noise.sampler import sample
-
-        return sample(self, size, source=source)[()]
-
     # -- probabilities ----------------------------------------------------------------------------
 
     def log_pmf(self, x: ArrayLike) -> Floats:
@@ -421,20 +390,6 @@ more than one of 2, so what up to 2 cost is not known; account for changes of 1,
     def cdf(self, x: ArrayLike) -> Floats:
         """Return P[X <= x]."""
         return np.exp(self.log_cdf(x))
-
-    @abstractmethod
-    def true_variance(self) -> float:
-        """Return the variance E X^2."""
-
-    @property
-    def var(self) -> float:
-        """The variance E X^2; the parameter `variance` is what a discrete Gaussian has it from."""
-        return self.true_variance()
-
-    @property
-    def std(self) -> float:
-        """The standard deviation, the root of `var`."""
-        return math.sqrt(self.var)
 
     def variance_ball(self) -> balls.arb:
         """Return a ball around E X^2, of laws that have one."""

@@ -81,10 +81,7 @@ def rivals(margins: Sequence[tuple[int, int]], *, delta: Exact) -> Rivals:
     (3.17, 2.34)
     """
     small = fraction(delta, name="delta")
-    gaussians, laplaces = (
-        [_widest(law, margin) for margin, _ in margins]
-        for law in (_GAUSSIAN, _LAPLACE)
-    )
+    gaussians, laplaces = ([_widest(law, margin) for margin, _ in margins] for law in (_GAUSSIAN, _LAPLACE))
     gaussian, geometric = (
         max(float(compose([noise.repeated(n) for noise, (_, n) in each]).epsilon(delta=small)), 0.0)
         for each in (zip(laws, margins, strict=True) for laws in (gaussians, laplaces))
