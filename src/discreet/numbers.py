@@ -63,7 +63,7 @@ def fraction(value: Exact, *, name: str = "value", floats: bool = False) -> Frac
         return read
     if isinstance(value, Decimal):
         if not value.is_finite():
-            raise InputError(f"{name} is {value}; a finite number is needed, such as 5 or 0.159")
+            raise InputError(f"{name} is {float(value)}; a finite number is needed, such as 5 or 0.159")
         if abs(value.adjusted()) > 9999:
             raise InputError(f"{name} has the exponent {value.adjusted()}; at most 9999 is allowed")
         return Fraction(value)
