@@ -47,11 +47,12 @@ TYPED = {
 
 
 def understandable(
-    function: Callable[P, Result], *, once_by_place: Sequence[str] = ()
+    function: Callable[P, Result], *, once_by_place: Sequence[str] = (), title: str = ""
 ) -> Callable[P, Result]:
     """Let a call that does not fit be told what to type.
 
-    `once_by_place` names values that were once given without their names.
+    `once_by_place` names values that were once given without their names; `title` is what people call the
+    function, if that is not its name.
 
     >>> @understandable
     ... def add(one: int, *, epsilon: float) -> float:
@@ -68,7 +69,7 @@ def understandable(
         try:
             return function(*arguments, **options)
         except TypeError:
-            call = _Call(function.__name__, inspect.signature(function), arguments, options)
+            call = _Call(title or function.__name__, inspect.signature(function), arguments, options)
             if call.fits:  # what is wrong is further inside
                 raise
             refused, named = call.refusal(), call.named_by_place(once_by_place)
@@ -98,6 +99,19 @@ def once_by_place(*names: str) -> Callable[[Callable[P, Result]], Callable[P, Re
     noise(5, times=2) does not say what 5 is, and is taken for noise(variance=5, times=2): type that
     """
     return partial(understandable, once_by_place=names)
+
+
+def known_as(title: str) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
+    """Let a call that does not fit be told what to type, under the name that people know the function by.
+
+    >>> @known_as("report")
+    ... def page(release: str) -> str:
+    ...     return release
+    >>> page()
+    Traceback (most recent call last):
+    discreet.errors.InputError: report lacks release; it takes release: type report(release)
+    """
+    return partial(understandable, title=title)
 
 
 class Hinting:
@@ -185,6 +199,7 @@ class _Call:
                 meant[near] = self.options[name]
                 free.remove(near)
         if all(isinstance(value, Number) for value in self.over):
+            free.sort(key=lambda name: name != "epsilon")  # (epsilon, delta), as everybody says
             meant.update(zip(free, self.over, strict=False))
         absent = [name for name in missing if name not in meant]
         if absent or not wrong:
@@ -200,10 +215,10 @@ class _Call:
 
     def line(self, named: Mapping[str, object]) -> str:
         """A call with these values by name, in the order in which they are taken."""
-        values = [_shown(value, name) for name, value in self.placed.items() if name not in named]
-        order = [*self.names, *named]
-        for name in sorted(named, key=order.index):
-            values.append(f"{name}={_shown(named[name], name)}")
+        values = [_shown(value, name) for name, value in self.placed.items()]
+        for name in sorted(named, key=[*self.names, *named].index):
+            is_placeholder = named[name] is ... and name in self.by_place
+            values.append(name if is_placeholder else f"{name}={_shown(named[name], name)}")
         return f"{self.title}({', '.join(values)})"
 
 

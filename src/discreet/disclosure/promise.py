@@ -31,7 +31,7 @@ from typing import Annotated
 from discreet.budget import Neighbours
 from discreet.budget.claims import AnswerKind, Claim
 from discreet.budget.scope import Scope
-from discreet.calls import understandable
+from discreet.calls import known_as
 from discreet.disclosure.everything import Detection, predictive_value
 from discreet.errors import InputError
 from discreet.faces import Displayed
@@ -78,7 +78,7 @@ class PromisedRisk(Displayed):
         return (2.0 if self.delta else 1.0) * math.exp(float(self.epsilon))
 
 
-@understandable
+@known_as("explain")
 def promised_risk(
     *,
     epsilon: Annotated[Number, Option("The epsilon of the promise.", "E", reads=str)],

@@ -28,7 +28,7 @@ from discreet.answers.report import report_answer, report_sections, report_subje
 from discreet.budget import Release
 from discreet.budget.events import Releasable, release_of
 from discreet.budget.toml import line as one_line
-from discreet.calls import understandable
+from discreet.calls import known_as
 from discreet.comparisons.costs import DELTAS, epsilon_rows, usual_zcdp
 from discreet.comparisons.gaussian_dp import GaussianDP
 from discreet.comparisons.sampling import sampled
@@ -75,7 +75,7 @@ _COLOURS = {
 """Colours of print, and what the page has instead (style.css)."""
 
 
-@understandable
+@known_as("report")
 def page(
     release: Releasable,
     *,
@@ -111,6 +111,7 @@ def checked_title(title: str) -> str:
 # -- what a page says --------------------------------------------------------------------------------------
 
 
+@known_as("report")
 def gather(
     release: Releasable,
     *,
