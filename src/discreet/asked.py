@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Self, overload
 
@@ -37,7 +37,7 @@ class AskedForDraws:
     __slots__ = ()
 
     @understandable
-    def sample(self, size: int | tuple[int, ...] = (), *, source: Entropy | None = None) -> NDArray[np.int64]:
+    def sample(self, size: int | Sequence[int] = (), *, source: Entropy | None = None) -> NDArray[np.int64]:
         """Return so many independent draws, or one."""
         from discreet.noise.sampler import sample
 

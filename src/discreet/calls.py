@@ -202,7 +202,7 @@ class _Call:
             free.sort(key=lambda name: name != "epsilon")  # (epsilon, delta), as everybody says
             meant.update(zip(free, self.over, strict=False))
         absent = [name for name in missing if name not in meant]
-        if absent or not wrong:
+        if (absent and not self.over) or not wrong:
             wrong.append(f"lacks {_and(absent or missing)}")
         line = self.line({**dict.fromkeys(absent, ...), **meant})
         return InputError(f"{self.title} {', '.join(wrong)}; it takes {_and(self.names)}: type {line}")
@@ -210,7 +210,7 @@ class _Call:
     @property
     def as_given(self) -> str:
         """The call as it was typed."""
-        named = [f"{name}={_shown(value, name)}" for name, value in self.options.items()]
+        named = [f"{name}={_shown(value, '...')}" for name, value in self.options.items()]
         return f"{self.title}({', '.join([*(_shown(value, '...') for value in self.given), *named])})"
 
     def line(self, named: Mapping[str, object]) -> str:
@@ -218,7 +218,7 @@ class _Call:
         values = [_shown(value, name) for name, value in self.placed.items()]
         for name in sorted(named, key=[*self.names, *named].index):
             is_placeholder = named[name] is ... and name in self.by_place
-            values.append(name if is_placeholder else f"{name}={_shown(named[name], name)}")
+            values.append(name if is_placeholder else f"{name}={_shown(named[name], '...')}")
         return f"{self.title}({', '.join(values)})"
 
 
@@ -229,11 +229,10 @@ def _nearest(name: str, free: Sequence[str]) -> str | None:
     return next(iter(get_close_matches(name, free, 1)), None)
 
 
-def _shown(value: object, name: str) -> str:
-    """A number as it is typed; anything else by its name, since it may be long, or confidential."""
-    if value is ... or value is None or isinstance(value, bool):
-        return "..." if value is ... else str(value)
-    return str(value) if isinstance(value, Number) and len(str(value)) < 40 else name
+def _shown(value: object, otherwise: str) -> str:
+    """A number as it is typed; of anything else, which may be long, or confidential, nothing."""
+    is_short = value is None or (isinstance(value, Number) and len(str(value)) < 40)
+    return str(value) if is_short else otherwise
 
 
 def _and(names: Sequence[str]) -> str:

@@ -172,7 +172,7 @@ def one_or_more(given: Exact | Sequence[Exact]) -> list[Exact]:
     >>> one_or_more("1e-10"), one_or_more([1, "1/2"]), one_or_more(())
     (['1e-10'], [1, '1/2'], [])
     """
-    return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    return list(given) if is_column(given) else [given]  # type: ignore[arg-type, list-item]
 
 
 def read_delta(value: Exact, *, floats: bool = False, zero: bool = False) -> Fraction:

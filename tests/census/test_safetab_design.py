@@ -379,7 +379,7 @@ def test_bad_input() -> None:
         lambda: design.thresholds_for((), None),
         lambda: design.sizing(design.changed(*PLAN, levels=[("USA", 2)]), PLAN[1], "PR"),
         lambda: design.sizing(design.changed(*PLAN, rhos={("USA", 2): 100}), PLAN[1], "US"),
-        lambda: design.changed(*PLAN, rhos={("USA", 2): 0.1}),  # type: ignore[dict-item]
+        lambda: design.changed(*PLAN, rhos={("USA", 2): 1 / 3}),
         lambda: design.changed(*PLAN, chance="1"),
     ):
         with pytest.raises(InputError):

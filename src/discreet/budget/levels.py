@@ -23,7 +23,7 @@ from discreet.errors import InputError
 from discreet.memory import Forgetful, set_fields
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, PowerNoise
 from discreet.noise.capabilities import require
-from discreet.numbers import Exact, shown
+from discreet.numbers import Exact, is_column, shown
 
 WAYS = ("share", "rho", "variance", "scale", "noise")
 """The ways in which a query may state its noise."""
@@ -235,7 +235,11 @@ class Level(Forgetful):
             raise FieldError(f"{label} has a space before or after its name", field=("name",))
         total = None if rho is None else exact(rho, name=f"rho of {label}", field=("rho",))
         many = None if areas is None else whole_number(areas, name=f"areas of {label}", field=("areas",))
-        set_fields(self, name=name, rho=total, queries=tuple(queries), areas=many)
+        made = tuple(queries) if is_column(queries) else (queries,)
+        if not all(isinstance(query, Query) for query in made):
+            text = f'queries of {label} must be a list of them, such as [Query(name="total", variance=5)]'
+            raise FieldError(text, field=("queries",))
+        set_fields(self, name=name, rho=total, queries=made, areas=many)
         if not self.queries:
             raise FieldError(f"{label} has no queries; it must have at least one", field=("queries",))
         no_repeats((query.name for query in self.queries), name=label, field=("queries",))

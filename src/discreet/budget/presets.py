@@ -59,6 +59,8 @@ def load(name_or_path: str | os.PathLike[str]) -> Release:
     discreet.errors.InputError: 'dhc-2021' is neither a preset nor a file; did you mean "dhc-2020"? \
 `discreet presets` lists all names
     """
+    if not isinstance(name_or_path, str | os.PathLike):
+        raise InputError(f"the name of a preset, or of a file, is {shown(name_or_path)}; it must be a text")
     if isinstance(name_or_path, str):
         if _is_preset(name_or_path):
             return load_preset(name_or_path)

@@ -35,7 +35,7 @@ class GaussianDP(Comparison):
     is_bound = False
 
     @understandable
-    def __init__(self, events: Iterable[Noise]) -> None:
+    def __init__(self, events: Noise | Iterable[Noise]) -> None:
         self.mu = max(
             2 * mean / math.sqrt(variance) if variance > 0 else math.inf
             for mean, variance in divergences_of(events).moments()

@@ -221,7 +221,7 @@ class RenyiDP(ByOrder):
     is_bound = True
 
     @understandable
-    def __init__(self, events: Iterable[Noise]) -> None:
+    def __init__(self, events: Noise | Iterable[Noise]) -> None:
         self.loss = divergences_of(events)
 
     def divergence(self, *, order: float) -> float:

@@ -31,7 +31,7 @@ class TightZCDP(ByOrder):
     is_bound = True
 
     @understandable
-    def __init__(self, events: Iterable[Noise]) -> None:
+    def __init__(self, events: Noise | Iterable[Noise]) -> None:
         self.rho = zcdp_rho(events)
 
     @classmethod

@@ -9,9 +9,8 @@ by exact inversion (`inversion.py`). Random bits are an argument (`entropy.py`).
 from __future__ import annotations
 
 import math
-import operator
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
@@ -28,7 +27,7 @@ from discreet.noise.inversion_table import InversionTable, Workspace
 from discreet.noise.lattice import LatticeNoise
 from discreet.noise.table import TableNoise
 from discreet.noise.wide_sampler import WideSampler
-from discreet.numbers import Exact
+from discreet.numbers import Exact, shown
 
 BLOCK = 1 << 18
 """Draws at a time: enough to spread the cost of each NumPy call, few enough for the cache."""
@@ -41,7 +40,7 @@ THREADS = 4
 
 
 @understandable
-def sample(distribution: Noise, size: int | tuple[int, ...], *, source: Entropy | None = None) -> Integers:
+def sample(distribution: Noise, size: int | Sequence[int], *, source: Entropy | None = None) -> Integers:
     """Return `size` independent draws as 64-bit integers.
 
     Guarantee. Assumed: `source` gives uniform and independent bits. Claimed: the draws are independent and
@@ -60,9 +59,7 @@ def sample(distribution: Noise, size: int | tuple[int, ...], *, source: Entropy 
     >>> sample(DiscreteGaussian(variance="1/2"), (2, 3)).shape
     (2, 3)
     """
-    shape = size if isinstance(size, tuple) else (operator.index(size),)
-    if any(n < 0 for n in shape):
-        raise InputError(f"size is {size}; it must be zero or more")
+    shape = _shape(size)
     if not isinstance(distribution, Noise):
         raise InputError(f"{distribution!r} cannot be sampled; use DiscreteGaussian or DiscreteLaplace")
     source = SystemEntropy() if source is None else source
@@ -76,6 +73,16 @@ def sample(distribution: Noise, size: int | tuple[int, ...], *, source: Entropy 
             for done in [pool.submit(_fill, sampler, part, source) for part in np.array_split(out, threads)]:
                 done.result()
     return out.reshape(shape)
+
+
+def _shape(size: object) -> tuple[int, ...]:
+    """The shape of a sample; its whole numbers may be floats, such as 10.0."""
+    many = list(size) if isinstance(size, Iterable) and not isinstance(size, str) else [size]
+    shape = tuple(int(n) for n in many if isinstance(n, int | float | np.integer) and n == n // 1 >= 0)
+    if len(shape) < len(many):
+        found = ", ".join(map(shown, many))
+        raise InputError(f"size is {found}; it must be whole numbers, zero or more, such as 5 or (2, 3)")
+    return shape
 
 
 def sample_many(
