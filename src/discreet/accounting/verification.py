@@ -179,10 +179,12 @@ def verify(
     ('proved', 'refuted')
     """
     is_claim = any(value is not None for value in (epsilon, delta, alpha, beta))
-    if isinstance(what, Certificate) or (isinstance(what, str | os.PathLike) and not is_claim):
+    if isinstance(what, str | os.PathLike) and (os.fspath(what).endswith(".json") or not is_claim):
+        what = read_statement(what)
+    if isinstance(what, Certificate):
         if is_claim:
             raise InputError("a certificate states its own numbers; none can be given beside it")
-        stated = what if isinstance(what, Certificate) else read_statement(what)
+        stated = what
     else:
         stated = Certificate.claim(
             releases_of(what),

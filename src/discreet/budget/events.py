@@ -11,7 +11,7 @@ from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.noise import Noise, grouped
 
-Releasable = Release | str | os.PathLike[str] | Iterable[Noise]
+Releasable = Release | str | os.PathLike[str] | Noise | Iterable[Noise]
 """What a release is named by."""
 
 Releasables = Releasable | Sequence[Release | str | os.PathLike[str]]
