@@ -12,7 +12,17 @@ import numpy as np
 import pytest
 
 import discreet
-from discreet import DiscreteGaussian, DiscreteLaplace, InputError, account, compose
+from discreet import (
+    DiscreteGaussian,
+    DiscreteLaplace,
+    InputError,
+    Level,
+    Query,
+    TableNoise,
+    account,
+    compose,
+    sample,
+)
 from discreet.calls import ELSEWHERE, understandable
 
 RESULTS = {"Account", "Calibration", "Certificate", "Interval", "Point"}
@@ -28,9 +38,7 @@ CALLED = [
 
 @pytest.mark.parametrize("name", CALLED)
 def test_an_unknown_name_is_not_answered_in_the_words_of_python(name: str) -> None:
-    with pytest.raises(
-        InputError, match=rf"^{title(name)} does not take no_such_name.*: type {title(name)}\("
-    ):
+    with pytest.raises(InputError, match=rf"^{title(name)} does not take no_such_name.*; it takes "):
         getattr(discreet, name)(*[LAW][: name == "report"], no_such_name=1)  # (it passes names on)
 
 
@@ -63,6 +71,17 @@ LAW, COST = DiscreteGaussian(variance=5), account([DiscreteGaussian(variance=5)]
         (lambda: DiscreteGaussian(scale=3), "type DiscreteGaussian(sigma=3)"),
         (lambda: DiscreteGaussian(sigma2=9, count=2), "type DiscreteGaussian(variance=9, times=2)"),
         (lambda: DiscreteLaplace(), "DiscreteLaplace lacks scale"),
+        (lambda: Query("total", variance=3), "type Query(name=..., variance=3)"),
+        (
+            lambda: sample(LAW, "five"),
+            "size is 'five'; it must be whole numbers, zero or more, such as 5 or (2, 3)",
+        ),
+        (lambda: discreet.load(5), "the name of a preset, or of a file, is 5; it must be a text"),
+        (
+            lambda: Level(name="a", queries=5),
+            'must be a list of them, such as [Query(name="total", variance=5)]',
+        ),
+        (lambda: TableNoise([0.5, 0.5]), 'such as {0: "1/2", 1: "1/2"}'),
         (lambda: LAW.epsilon(), "type .epsilon(delta)"),
         (lambda: COST.epsilon(delta=0.1, certifed=True), "type .epsilon(delta=0.1, certified=True)"),
         (lambda: LAW.sample(size=5, seed=1), ".sample does not take seed"),
@@ -99,6 +118,13 @@ def test_a_number_without_a_name_warns_where_it_is_typed(law: Any, name: str) ->
     ) as heard:
         assert law(10, times=2) == law(**{name: 10}, times=2)
     assert heard[0].filename == __file__
+
+
+def test_one_number_is_a_list_of_one() -> None:
+    assert discreet.risk(LAW, guess=0.5).guesses[0].before == 0.5
+    assert discreet.explain(epsilon=1, delta=1e-6, guess=0.1, false_positive_rates=0.01).guesses[0][0] == 0.1
+    assert discreet.compare(LAW, LAW, delta=np.array([1e-6])).rows[0][0].delta == 1e-6
+    assert sample(LAW, [2, 3.0]).shape == (2, 3)
 
 
 def test_what_is_wrong_further_inside_is_not_taken_for_the_call() -> None:

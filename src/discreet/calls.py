@@ -24,7 +24,7 @@ _BY_PLACE = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 _BY_NAME = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
 
 ELSEWHERE = {
-    **dict.fromkeys(("scale", "std", "sd", "stddev", "stdev", "noise_multiplier"), "sigma"),
+    **dict.fromkeys(("scale", "std", "sd", "stddev", "stdev"), "sigma"),
     **dict.fromkeys(("var", "sigma2", "sigma_squared"), "variance"),
     **dict.fromkeys(("b", "lam"), "scale"),
     **dict.fromkeys(("eps", "target_eps", "target_epsilon"), "epsilon"),
@@ -204,8 +204,9 @@ class _Call:
         absent = [name for name in missing if name not in meant]
         if (absent and not self.over) or not wrong:
             wrong.append(f"lacks {_and(absent or missing)}")
-        line = self.line({**dict.fromkeys(absent, ...), **meant})
-        return InputError(f"{self.title} {', '.join(wrong)}; it takes {_and(self.names)}: type {line}")
+        typed = {**dict.fromkeys(absent, ...), **meant}
+        line = f": type {self.line(typed)}" if typed or self.placed or not unknown else ""
+        return InputError(f"{self.title} {', '.join(wrong)}; it takes {_and(self.names) or 'nothing'}{line}")
 
     @property
     def as_given(self) -> str:
@@ -236,5 +237,5 @@ def _shown(value: object, otherwise: str) -> str:
 
 
 def _and(names: Sequence[str]) -> str:
-    *others, last = names or ["nothing"]
+    *others, last = names or [""]
     return f"{', '.join(others)} and {last}" if others else last
