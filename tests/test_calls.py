@@ -85,7 +85,7 @@ LAW, COST = DiscreteGaussian(variance=5), account([DiscreteGaussian(variance=5)]
         (lambda: LAW.epsilon(), "type .epsilon(delta)"),
         (lambda: COST.epsilon(delta=0.1, certifed=True), "type .epsilon(delta=0.1, certified=True)"),
         (lambda: LAW.sample(size=5, seed=1), ".sample does not take seed"),
-        (lambda: LAW + 5, "+ composes events, and 5 is none"),
+        (lambda: LAW + 5, "+ composes events, and one side is of type int: type a + b"),
         (lambda: np.arange(3) + LAW, "to add noise to counts, type counts + noise.sample(len(counts))"),
         (lambda: 1.5 * LAW, "times is 1.5; it must be a whole number above zero"),
     ],

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Self, overload
 
 from discreet.calls import Hinting, understandable
 from discreet.errors import InputError
-from discreet.numbers import Exact, shown
+from discreet.numbers import Exact
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,10 +97,10 @@ class Composable(Hinting):
         raise self._no_event(other)
 
     def _no_event(self, other: object) -> InputError:
-        found = f"a {type(other).__name__}" if shown(other).startswith("of type") else shown(other)
+        # (its value may be a count that is confidential)
         return InputError(
-            f"+ composes events, and {found} is none: type a + b for two that are published together; to add "
-            "noise to counts, type counts + noise.sample(len(counts))"
+            f"+ composes events, and one side is of type {type(other).__name__}: type a + b for two events that "
+            "are published together; to add noise to counts, type counts + noise.sample(len(counts))"
         )
 
     @overload
