@@ -99,8 +99,8 @@ class Composable(Hinting):
     def _no_event(self, other: object) -> InputError:
         # (its value may be a count that is confidential)
         return InputError(
-            f"+ composes events, and one side is of type {type(other).__name__}: type a + b for two events that "
-            "are published together; to add noise to counts, type counts + noise.sample(len(counts))"
+            f"+ composes events, and one side is of type {type(other).__name__}: type a + b for two that are "
+            "published together; to add noise to counts, type counts + noise.sample(len(counts))"
         )
 
     @overload
