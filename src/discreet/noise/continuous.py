@@ -23,7 +23,7 @@ from discreet.calls import once_by_place
 from discreet.errors import InputError
 from discreet.noise import balls
 from discreet.noise.count_loss import CountLoss, Density, OutcomeChances, TwoSidedDensity
-from discreet.noise.distribution import RHO_DIGITS, Floats, Noise, ProvedCost, StatedValue, variance_of
+from discreet.noise.distribution import RHO_DIGITS, Floats, Noise, ProvedCost, StatedValue, stated_size
 from discreet.numbers import Exact, share, whole
 
 CONTINUOUS = "continuous"
@@ -124,7 +124,7 @@ class ContinuousGaussian(ContinuousNoise):
         sensitivity: int = 1,
         times: int = 1,
     ) -> None:
-        super().__init__(variance_of(variance, sigma), sensitivity=sensitivity, times=times)
+        super().__init__(stated_size(variance, sigma), sensitivity=sensitivity, times=times)
 
     @property
     def sigma(self) -> float:

@@ -715,7 +715,7 @@ def grouped(noises: Iterable[Noise]) -> tuple[Noise, ...]:
     return tuple(by_key[key].repeated(times[key]) for key in sorted(times))
 
 
-def variance_of(variance: Exact | None, sigma: Exact | None) -> Exact:
+def stated_size(variance: Exact | None, sigma: Exact | None) -> Exact:
     """Return the variance, or the square of the standard deviation."""
     if variance is None and sigma is None:
         raise InputError("variance is not given, and neither is sigma; give one of them, such as sigma=3")

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from discreet.calls import once_by_place
 from discreet.noise import balls
 from discreet.noise.defined import DefinedLoss, gaussian_loss
-from discreet.noise.distribution import Floats, ProvedCost, Traits, variance_of
+from discreet.noise.distribution import Floats, ProvedCost, Traits, stated_size
 from discreet.noise.factors import GaussianFactor
 from discreet.noise.gaussian_tail import ball_tail_ratio, tail_ratio
 from discreet.noise.lattice import Complexes, LatticeNoise
@@ -83,7 +83,7 @@ and times: type DiscreteGaussian(sigma=3)
         sensitivity: int = 1,
         times: int = 1,
     ) -> None:
-        super().__init__(variance_of(variance, sigma), sensitivity=sensitivity, times=times)
+        super().__init__(stated_size(variance, sigma), sensitivity=sensitivity, times=times)
 
     @property
     def sigma(self) -> float:
