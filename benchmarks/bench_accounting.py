@@ -69,7 +69,7 @@ TWO_KINDS = """
 from discreet.noise import DiscreteGaussian, DiscreteLaplace
 if __name__ == "__main__":
     wide = DiscreteGaussian(variance=27000, sensitivity=37, times=4)
-    epsilon = compose([wide, DiscreteLaplace("0.18", sensitivity=2)]).epsilon(delta="1e-60")
+    epsilon = compose([wide, DiscreteLaplace(scale="0.18", sensitivity=2)]).epsilon(delta="1e-60")
     print(json.dumps({"epsilon": epsilon}))
 """
 

@@ -133,7 +133,7 @@ def made_up(blocks: int) -> tuple[Attributes, MadeUp]:
     levels = {level.name: level for level in release.levels}
     names = [query.name for query in levels["County"].queries]
     laws = [
-        {query.name: DiscreteGaussian(1 / (2 * query.rho)) for query in levels[name].queries}
+        {query.name: DiscreteGaussian(variance=1 / (2 * query.rho)) for query in levels[name].queries}
         for name in LEVELS
     ]
     tables = {name: attributes.tabulation(name) for name in names}

@@ -18,8 +18,8 @@ from discreet.noise import GaussianNoise, LaplaceNoise, SystemEntropy, sample
 from discreet.noise.sampler import _fill, _sampler
 
 CASES: list[GaussianNoise | LaplaceNoise] = [
-    *(GaussianNoise(v) for v in ("0.05", "1", "5", "625", "1e4", "1e6", "1e7", "1e9")),
-    *(LaplaceNoise(b) for b in ("1", "100", "1e4")),
+    *(GaussianNoise(variance=v) for v in ("0.05", "1", "5", "625", "1e4", "1e6", "1e7", "1e9")),
+    *(LaplaceNoise(scale=b) for b in ("1", "100", "1e4")),
 ]
 
 

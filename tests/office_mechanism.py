@@ -46,7 +46,7 @@ def publish_answers(
     counts = np.array([given[answer] for answer in answers])
     run.spend(Entry(command="publish answers", release=release, inputs=(table.origin("records"),)))
     with run.writing("csv") as folder:
-        noise = sample(DiscreteLaplace(scale), len(answers), source=run.entropy)
+        noise = sample(DiscreteLaplace(scale=scale), len(answers), source=run.entropy)
         words = pa.array(answers), np.arange(len(answers))
         folder.rows("answers", [{"answer": words, "count": counts + noise}])
         folder.text("release", "toml", release.to_toml())

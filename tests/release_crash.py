@@ -132,7 +132,7 @@ def warm_up(folder: Path) -> None:
         arrow(part)
     for noise in noises(load_file(folder / "release.toml")).values():
         sample(noise, 1)
-    sample(DiscreteLaplace("2"), 1)
+    sample(DiscreteLaplace(scale="2"), 1)
 
 
 def main() -> None:

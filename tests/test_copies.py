@@ -62,12 +62,12 @@ def number(chance: Chance, low: int = 1, high: int = 40) -> Exact:
 
 def gaussian(chance: Chance) -> Any:
     return discreet.DiscreteGaussian(
-        number(chance, 4), sensitivity=chance.randint(1, 3), times=chance.randint(1, 5)
+        variance=number(chance, 4), sensitivity=chance.randint(1, 3), times=chance.randint(1, 5)
     )
 
 
 def laplace(chance: Chance) -> Any:
-    return discreet.DiscreteLaplace(number(chance, 3), times=chance.randint(1, 3))
+    return discreet.DiscreteLaplace(scale=number(chance, 3), times=chance.randint(1, 3))
 
 
 def events(chance: Chance) -> list[Any]:
@@ -229,7 +229,10 @@ if "studies" in PRESENT:
 
     KINDS |= {
         "SequentialSieve": (lambda c: SequentialSieve([gaussian(c)]), published),
-        "LatticeNormal": (lambda c: LatticeNormal([discreet.DiscreteGaussian(5, times=10)]), published),
+        "LatticeNormal": (
+            lambda c: LatticeNormal([discreet.DiscreteGaussian(variance=5, times=10)]),
+            published,
+        ),
         "StudyEntry": (lambda c: c.choice(list(register())), shown),
     }
 
@@ -337,7 +340,13 @@ def test_a_thousand_objects() -> None:
 
 def test_nothing_is_remembered_by_the_place_of_another_object() -> None:
     """Terms were looked up by id: a copy found none, or that of a term which had its place before."""
-    one = Loss([discreet.DiscreteGaussian(5), discreet.DiscreteGaussian("7/3"), discreet.DiscreteLaplace(2)])
+    one = Loss(
+        [
+            discreet.DiscreteGaussian(variance=5),
+            discreet.DiscreteGaussian(variance="7/3"),
+            discreet.DiscreteLaplace(scale=2),
+        ]
+    )
     said = loss_answers(one)
     for _ in range(200):
         one = copy.deepcopy(one)

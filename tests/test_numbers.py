@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
@@ -22,9 +24,32 @@ def test_integers_of_numpy_are_integers(kind: type) -> None:
     assert fraction(kind(5)) == 5
 
 
-def test_the_advice_for_a_float_of_numpy_can_be_typed() -> None:
-    with pytest.raises(InputError, match=r"write it as 5$"):
-        fraction(np.float64(5))
+@pytest.mark.parametrize("kind", [float, np.float64, np.float32, np.longdouble])
+@pytest.mark.parametrize("text", ["0.1", "2.5", "5.0", "1e-06", "1e+20", "0.000123"])
+def test_a_float_is_the_decimal_that_python_prints(kind: Callable[[str], float], text: str) -> None:
+    assert fraction(kind(text)) == Fraction(text)
+
+
+@pytest.mark.parametrize(
+    ("value", "typed"),
+    [
+        (1 / 3, '"1/3"'),
+        (-2 / 7, '"-2/7"'),
+        (0.1 + 0.2, "0.3"),
+        (3 * 1.1, "3.3"),
+        (1 + 2**-52, "1"),
+    ],
+)
+def test_a_float_next_to_the_number_that_was_meant_is_refused(value: float, typed: str) -> None:
+    with pytest.raises(InputError, match=f"; write {typed}$"):
+        fraction(value)
+    assert fraction(value, floats=True) == Fraction(
+        str(value)
+    )  # the result of a computation, where one may stand
+
+
+def test_a_computed_float_that_is_next_to_nothing_simple_is_read() -> None:
+    assert fraction(math.sqrt(10)) == Fraction("3.1622776601683795")
 
 
 def test_truth_values_of_numpy_are_no_numbers() -> None:
@@ -80,6 +105,6 @@ def test_an_unknown_format_is_refused(box: Interval) -> None:
 
 @pytest.mark.parametrize("wrong", [np.array([5]), np.array(5.0), np.array([[1, 2]])])
 def test_an_array_is_no_number(wrong: Any) -> None:
-    with pytest.raises(InputError, match="variance is of type ndarray; an int, a Fraction or a string such"):
+    with pytest.raises(InputError, match="variance is of type ndarray; a number such as 5"):
         fraction(wrong, name="variance")
     assert fraction(np.array(5)) == 5

@@ -78,12 +78,12 @@ def test_a_number_is_the_same_on_every_page(what: str) -> None:
 
 
 LAWS: dict[str, Noise] = {
-    "discrete Gaussian": DiscreteGaussian(5),
-    "discrete Laplace": DiscreteLaplace(2),
+    "discrete Gaussian": DiscreteGaussian(variance=5),
+    "discrete Laplace": DiscreteLaplace(scale=2),
     "power": PowerNoise(exponent="17/10", scale=5),
     "table": TableNoise({-1: "1/4", 0: "1/2", 1: "1/4"}),
-    "continuous Gaussian": ContinuousGaussian(5),
-    "continuous Laplace": ContinuousLaplace(2),
+    "continuous Gaussian": ContinuousGaussian(variance=5),
+    "continuous Laplace": ContinuousLaplace(scale=2),
 }
 
 

@@ -1,7 +1,6 @@
 """Results show themselves: under `print` and in a notebook, as a picture and as a table of pandas.
 
-What a result tells is written above it, in `discreet.answers`, and asked for there and then. This is the one
-place below that looks up.
+What a result tells is written above it, in `discreet.answers`, and asked for there and then.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Exact numbers in, certified intervals out, and how numbers are written.
 
-Budgets, variances and sensitivities are rational: `0.1` as a float is not one tenth, so a float is
-refused where exactness matters. Results may come as an `Interval`, a pair of ends that provably
-contain the true value.
+Budgets, variances and sensitivities are rational. A float is read as the decimal that Python prints for it:
+`0.1` is one tenth. Results may come as an `Interval`, a pair of ends that provably contain the true value.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ from typing import TypeGuard
 
 from discreet.errors import InputError
 
-Exact = int | Fraction | Decimal | str
-"""What is accepted where a number must be exact."""
+Exact = int | float | Fraction | Decimal | str
+"""What is accepted where a number must be exact: a float is the decimal that Python prints for it."""
 
 _NUMBER = re.compile(r"[+-]?(\d+ ?/ ?\d+|(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?)( ?%)?", re.ASCII)
 _FORM = re.compile(r"\.(\d{1,3})([feg])")
@@ -32,21 +31,21 @@ SMALLEST = Fraction(1, 10**300)
 """The smallest delta or prior: its logarithm and its complement keep all their digits as floats."""
 
 
-def fraction(value: Exact | float, *, name: str = "value", floats: bool = False) -> Fraction:
-    """Return `value` as the exact fraction it denotes; `floats` may stand for the binary numbers they are.
+def fraction(value: Exact, *, name: str = "value", floats: bool = False) -> Fraction:
+    """Return `value` as the exact fraction it denotes; a float is the decimal that Python prints for it.
 
-    >>> fraction("73/10000"), fraction("0.159"), fraction(5), fraction("1e-10") == Fraction(1, 10**10)
+    A float that is next to the number that was meant is refused, unless `floats` may be computed.
+
+    >>> fraction("73/10000"), fraction(0.159), fraction(5), fraction(1e-10) == Fraction(1, 10**10)
     (Fraction(73, 10000), Fraction(159, 1000), Fraction(5, 1), True)
     >>> fraction("2.5 %"), fraction("1 / 2"), fraction("\u22123")   # as people write them
     (Fraction(1, 40), Fraction(1, 2), Fraction(-3, 1))
-    >>> fraction(0.1, name="variance")
+    >>> fraction(0.1 + 0.2, name="variance")
     Traceback (most recent call last):
-    discreet.errors.InputError: variance is the float 0.1, which is not exactly what it looks like; \
-write it as a string such as "0.1", or as Fraction(1, 10)
+    discreet.errors.InputError: variance is the float 0.30000000000000004, which is next to 3/10; write 0.3
     >>> fraction(1 / 3)
     Traceback (most recent call last):
-    discreet.errors.InputError: value is the float 0.3333333333333333, which is not exactly what it looks \
-like; write it as a string such as "1/3", or as Fraction(1, 3)
+    discreet.errors.InputError: value is the float 0.3333333333333333, which is next to 1/3; write "1/3"
     """
     if isinstance(value, bool):
         raise InputError(f'{name} is {value}; an exact number such as 5 or "73/10000" is needed')
@@ -54,15 +53,17 @@ like; write it as a string such as "1/3", or as Fraction(1, 3)
         return Fraction(value)
     if _is_float(value):
         if not math.isfinite(value):
-            raise InputError(f"{name} is {float(value)}; a finite number is needed")
-        if floats:
-            return Fraction(float(value))
-        raise InputError(
-            f"{name} is the float {value!s}, which is not exactly what it looks like; {_to_type(value)}"
-        )
+            raise InputError(f"{name} is {float(value)}; a finite number is needed, such as 5 or 0.159")
+        read = Fraction(str(value))
+        meant = read if floats else _meant(value, read)
+        if meant != read:
+            raise InputError(
+                f"{name} is the float {value!s}, which is next to {meant}; write {_to_type(meant)}"
+            )
+        return read
     if isinstance(value, Decimal):
         if not value.is_finite():
-            raise InputError(f"{name} is {value}; a finite number is needed")
+            raise InputError(f"{name} is {float(value)}; a finite number is needed, such as 5 or 0.159")
         if abs(value.adjusted()) > 9999:
             raise InputError(f"{name} has the exponent {value.adjusted()}; at most 9999 is allowed")
         return Fraction(value)
@@ -82,8 +83,8 @@ like; write it as a string such as "1/3", or as Fraction(1, 3)
     with suppress(TypeError):  # NumPy's integers; arrays have the method too, and raise
         return Fraction(operator.index(value))  # type: ignore[arg-type]
     raise InputError(
-        f"{name} is of type {type(value).__name__}; an int, a Fraction or a string such as "
-        '"73/10000" is needed'
+        f"{name} is of type {type(value).__name__}; a number such as 5 or 0.159, a Fraction or a string such "
+        'as "73/10000" is needed'
     )
 
 
@@ -92,16 +93,20 @@ def _is_float(value: object) -> TypeGuard[float]:
     return isinstance(value, Real) and not isinstance(value, Rational)
 
 
-def _to_type(value: float) -> str:
-    """What to type for the number that a float stands for, its shortest decimal or a simple fraction."""
-    text, near = str(value), Fraction(str(value))
-    simple = Fraction(float(value)).limit_denominator(1000)
-    if len(text) > 12 and float(simple) == float(value):
-        text, near = str(simple), simple
-    if near.denominator == 1:
-        return f"write it as {shown(near)}"
-    exact = f", or as Fraction({near.numerator}, {near.denominator})" if near.denominator <= 10**12 else ""
-    return f'write it as a string such as "{text}"{exact}'
+def _meant(value: float, read: Fraction) -> Fraction:
+    """The number of which a computed float is the rounding: 1/3, or 3/10 for 0.1 + 0.2; else the one read."""
+    if len(Decimal(str(value)).normalize().as_tuple().digits) <= 15:  # any decimal so short is itself
+        return read
+    simple, short = Fraction(float(value)).limit_denominator(1000), Fraction(f"{float(value):.12g}")
+    if float(simple) == float(value):
+        return simple
+    return short if abs(short - Fraction(float(value))) <= 4 * Fraction(math.ulp(value)) else read
+
+
+def _to_type(number: Fraction) -> str:
+    """A number as it is typed in Python: a decimal, or a fraction in quotes."""
+    text = str(number) if number.denominator == 1 else str(float(number))
+    return text if Fraction(text) == number else f'"{number}"'
 
 
 def is_column(value: object) -> bool:
@@ -145,9 +150,7 @@ def positive(value: Exact, *, name: str = "value") -> Fraction:
     return number
 
 
-def share(
-    value: Exact | float, *, name: str = "share", floats: bool = False, closed: bool = False
-) -> Fraction:
+def share(value: Exact, *, name: str = "share", floats: bool = False, closed: bool = False) -> Fraction:
     """Return a part of one: an exact fraction strictly between 0 and 1, or with `closed` from 0 to 1.
 
     >>> share("1e-3")
@@ -169,10 +172,10 @@ def one_or_more(given: Exact | Sequence[Exact]) -> list[Exact]:
     >>> one_or_more("1e-10"), one_or_more([1, "1/2"]), one_or_more(())
     (['1e-10'], [1, '1/2'], [])
     """
-    return list(given) if isinstance(given, Sequence) and not isinstance(given, str) else [given]
+    return list(given) if is_column(given) else [given]  # type: ignore[arg-type, list-item]
 
 
-def read_delta(value: Exact | float, *, floats: bool = False, zero: bool = False) -> Fraction:
+def read_delta(value: Exact, *, floats: bool = False, zero: bool = False) -> Fraction:
     """Return a delta that can be answered: a share of 1e-300 or more, or with `zero` none at all.
 
     >>> read_delta("1e-10") == Fraction(1, 10**10)
@@ -211,7 +214,7 @@ def shown(value: object) -> str:
     return f"of type {type(value).__name__}"
 
 
-def _as_given(value: Exact | float) -> str:
+def _as_given(value: Exact) -> str:
     """A number as it was given, unless that is long."""
     is_short = isinstance(value, str) and len(value) <= 56
     return str(value) if is_short else shown(value if isinstance(value, float) else fraction(value))
@@ -220,19 +223,16 @@ def _as_given(value: Exact | float) -> str:
 def whole(value: object, *, name: str) -> int:
     """Return `value` as a whole number above zero.
 
-    >>> whole(9, name="groups")
-    9
+    >>> whole(9, name="groups"), whole(9.0, name="groups")
+    (9, 9)
     >>> whole(True, name="times")
     Traceback (most recent call last):
     discreet.errors.InputError: times is True; it must be a whole number above zero, such as 1
     """
     try:
         number = operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        number = 0
-        if _is_float(value) and float(value) > 0 and float(value).is_integer():
-            text = f"{name} is the float {value!s}; it must be a whole number above zero"
-            raise InputError(f"{text}: {_to_type(value)}") from None
+    except TypeError:  # 10.0 is a whole number, too
+        number = int(value) if _is_float(value) and float(value).is_integer() else 0
     if isinstance(value, bool) or number <= 0:
         raise InputError(f"{name} is {shown(value)}; it must be a whole number above zero, such as 1")
     if number > MOST_TIMES:
@@ -240,11 +240,11 @@ def whole(value: object, *, name: str) -> int:
     return number
 
 
-def prior(value: Exact | float, *, name: str = "prior") -> Fraction:
+def prior(value: Exact, *, name: str = "prior") -> Fraction:
     """Return a prior: a chance strictly between 0 and 1, since who is certain beforehand learns nothing.
 
-    A float stands for the binary number that it is. A prior closer than 1e-300 to 0 or to 1 is refused,
-    because it and its complement must both be floats with all their digits.
+    A prior closer than 1e-300 to 0 or to 1 is refused, because it and its complement must both be floats with
+    all their digits.
 
     >>> prior("1/864"), prior(0.25)
     (Fraction(1, 864), Fraction(1, 4))

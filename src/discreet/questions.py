@@ -16,6 +16,8 @@ from functools import wraps
 from pathlib import Path
 from typing import Annotated, ParamSpec, TypeVar, get_args, get_origin
 
+from discreet.calls import understandable
+
 P = ParamSpec("P")
 Question = TypeVar("Question")
 Result = TypeVar("Result")
@@ -86,7 +88,7 @@ def asked_with(
 
         returns = inspect.signature(function, eval_str=True).return_annotation
         answer.__signature__ = shown.replace(parameters=bare, return_annotation=returns)  # type: ignore[attr-defined]
-        return answer
+        return understandable(answer)
 
     return made
 

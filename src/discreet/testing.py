@@ -27,7 +27,7 @@ class NotPrivateSeededEntropy:
     Never use it for a release: the seed undoes the protection.
 
     >>> from discreet.noise import DiscreteGaussian, sample
-    >>> sample(DiscreteGaussian(5), 8, source=NotPrivateSeededEntropy(1)).tolist()
+    >>> sample(DiscreteGaussian(variance=5), 8, source=NotPrivateSeededEntropy(1)).tolist()
     [-4, 3, 2, 2, -2, 1, 2, -3]
     """
 
@@ -82,7 +82,7 @@ def check_law(law: Noise, *, draws: int = 20_000, seed: int = 1) -> tuple[str, .
     >>> from discreet.noise import ContinuousLaplace, PowerNoise
     >>> check_law(PowerNoise("3/2", 2))
     ('copies', 'loss', 'directions', 'changes', 'probabilities', 'balls', 'draws', 'accounts', 'claims')
-    >>> check_law(ContinuousLaplace(2))
+    >>> check_law(ContinuousLaplace(scale=2))
     ('copies', 'loss', 'directions', 'changes', 'claims')
     """
     checks: dict[str, Callable[[Noise], Iterator[str]]] = {
@@ -112,7 +112,7 @@ def _copies(law: Noise) -> Iterator[str]:
         yield "`repeated` must change `times` alone"
     if pickle.loads(pickle.dumps(law)) != law or hash(copy.copy(law)) != hash(law):
         yield "copies and pickles must be equal"
-    merged = grouped([law, law, DiscreteGaussian("98765/4321")])
+    merged = grouped([law, law, DiscreteGaussian(variance="98765/4321")])
     if sorted(event.times for event in merged if event.key == law.key) != [2 * law.times]:
         yield "`key` must be everything but `times`, so that equal events are merged"
     if law.exchanged().exchanged().key != law.key and law.is_mirrored:

@@ -692,9 +692,9 @@ def _event(draw: random.Random, s: int, times: int, extreme: bool) -> Noise:
 
     match draw.randrange(8):
         case 0:
-            return DiscreteGaussian(size(3, 400), sensitivity=s, times=times)
+            return DiscreteGaussian(variance=size(3, 400), sensitivity=s, times=times)
         case 1:
-            return DiscreteLaplace(size(3, 100), sensitivity=s, times=times)
+            return DiscreteLaplace(scale=size(3, 100), sensitivity=s, times=times)
         case 2 | 3:
             exponent = Fraction(draw.choice([10, 11, 15, 17, 19, 20]), 10)
             return PowerNoise(exponent, size(2, 90), sensitivity=s, times=times)
@@ -709,9 +709,9 @@ def _event(draw: random.Random, s: int, times: int, extreme: bool) -> Noise:
                 _table(draw, k) if draw.random() < 0.7 else _near(draw, k), present, times=times
             )
         case 6:
-            return ContinuousGaussian(size(5, 400), sensitivity=s, times=times)
+            return ContinuousGaussian(variance=size(5, 400), sensitivity=s, times=times)
         case _:
-            return ContinuousLaplace(size(5, 100), sensitivity=s, times=times)
+            return ContinuousLaplace(scale=size(5, 100), sensitivity=s, times=times)
 
 
 def _table(draw: random.Random, outcomes: int) -> dict[int, Fraction]:

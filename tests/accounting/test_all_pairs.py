@@ -366,12 +366,12 @@ def test_proved_bounds_of_a_portfolio() -> None:
 @pytest.mark.parametrize(
     "term",
     [
-        DiscreteGaussian("1/20", times=3),
-        DiscreteGaussian("1/2", sensitivity=2),
-        DiscreteGaussian("29/3", times=40),
-        DiscreteGaussian(10**6, sensitivity=3),
-        DiscreteLaplace("3/2", times=2),
-        DiscreteLaplace(50, sensitivity=7),
+        DiscreteGaussian(variance="1/20", times=3),
+        DiscreteGaussian(variance="1/2", sensitivity=2),
+        DiscreteGaussian(variance="29/3", times=40),
+        DiscreteGaussian(variance=10**6, sensitivity=3),
+        DiscreteLaplace(scale="3/2", times=2),
+        DiscreteLaplace(scale=50, sensitivity=7),
     ],
 )
 def test_tables_of_moduli_bound_the_transform(term: Noise) -> None:

@@ -146,10 +146,10 @@ def test_what_is_to_be_least_decides() -> None:
 
 def test_margins_between_whole_numbers_order_noise_as_exact_ones_do() -> None:
     for noise in (
-        DiscreteGaussian(5),
-        DiscreteLaplace("7/3"),
+        DiscreteGaussian(variance=5),
+        DiscreteLaplace(scale="7/3"),
         PowerNoise("3/2", 4),
-        DiscreteGaussian("1/10"),
+        DiscreteGaussian(variance="1/10"),
     ):
         assert noise.margin() - 1 < smooth_margin(noise) <= noise.margin() or noise.margin() == 0
 

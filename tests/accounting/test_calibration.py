@@ -88,8 +88,8 @@ def test_margins_of_error_are_reached_and_no_more() -> None:
     for row in new.variance_table():
         if row.level == "State":
             assert row.variance is not None
-            assert GaussianNoise(row.variance).margin() == 5
-            assert GaussianNoise(row.variance * Fraction(1001, 1000)).margin() == 6
+            assert GaussianNoise(variance=row.variance).margin() == 5
+            assert GaussianNoise(variance=row.variance * Fraction(1001, 1000)).margin() == 6
         if row.level == "US":
             assert row.variance == release.variance_table()[0].variance
 

@@ -471,7 +471,7 @@ def test_bad_questions() -> None:
         {"epsilon": 10**7, "delta": "1e-5"},
         {"epsilon": 1, "delta": "1e-5", "people": 0},
         {"epsilon": 1, "delta": "1e-5", "neighbours": "near"},
-        {"epsilon": 1.5, "delta": "1e-5"},
+        {"epsilon": 1 / 3, "delta": "1e-5"},
     ):
         with pytest.raises(InputError):
             verify(small(), **what)  # type: ignore[arg-type]
@@ -481,6 +481,19 @@ def test_bad_questions() -> None:
         Certificate.of([], delta="1e-5")
     with pytest.raises(InputError):
         verify(Certificate.claim([small()], epsilon=1, delta="1e-5"), epsilon=2)
+    with pytest.raises(InputError, match="a certificate states its own numbers"):
+        verify(Certificate.claim([small()], epsilon=1, delta="1e-5"), epsilon=2, delta="1e-5")
+
+
+def test_a_release_is_verified_by_whatever_names_it(tmp_path: Path) -> None:
+    file = tmp_path / "small.toml"
+    file.write_text(small().to_toml(), encoding="utf-8")
+    for named in (file, str(file), [small()], small()):
+        assert verify(named, epsilon=100, delta=1e-5).verdict == "proved"
+    certificate = tmp_path / "certificate.json"
+    certificate.write_text("{}", encoding="utf-8")
+    with pytest.raises(InputError, match=r"certificate\.json"):
+        verify(certificate, epsilon=1, delta=1e-5)
 
 
 @pytest.mark.slow

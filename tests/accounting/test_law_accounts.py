@@ -74,7 +74,7 @@ def normal_delta(epsilon: float, variance: Fraction) -> float:
 )
 @pytest.mark.parametrize("times", [1, 7])
 def test_continuous_gaussians_have_their_closed_form(variance: str, times: int) -> None:
-    loss = compose([ContinuousGaussian(variance, times=times)])
+    loss = compose([ContinuousGaussian(variance=variance, times=times)])
     r = Fraction(times) / Fraction(variance)
     for epsilon in (-2.0, -0.01, 0.0, 1e-3, 0.25, 1.0, 5.0, 20.0, 300.0):
         true = normal_delta(epsilon, r)
@@ -86,7 +86,7 @@ def test_continuous_gaussians_have_their_closed_form(variance: str, times: int) 
 
 
 def test_continuous_laplace_alone_has_its_closed_form() -> None:
-    loss = compose([ContinuousLaplace("3/2", sensitivity=2)])
+    loss = compose([ContinuousLaplace(scale="3/2", sensitivity=2)])
     for epsilon in (0.0, 0.2, 0.7, 1.2):
         true = -math.expm1((epsilon - 4 / 3) / 2)
         assert true <= loss.delta(epsilon=epsilon) <= true * (1 + 1e-6)
@@ -96,7 +96,7 @@ def test_continuous_laplace_alone_has_its_closed_form() -> None:
 
 def test_an_epsilon_lies_above_the_truth_and_has_its_delta() -> None:
     # delta = 1 - e^((epsilon - 5/8) / 2); the bound of delta was once rounded up twice, to 1.000001e-6
-    loss = compose([ContinuousLaplace("24/5", sensitivity=3)])
+    loss = compose([ContinuousLaplace(scale="24/5", sensitivity=3)])
     epsilon = loss.epsilon(delta="1e-6")
     true = 5 / 8 + 2 * math.log1p(-1e-6)
     assert true <= epsilon <= true + 1e-12
@@ -106,10 +106,12 @@ def test_an_epsilon_lies_above_the_truth_and_has_its_delta() -> None:
 @pytest.mark.parametrize(
     ("power", "old"),
     [
-        slowly(PowerNoise(1, 3, times=4), DiscreteLaplace(3, times=4)),
-        slowly(PowerNoise(1, 2, sensitivity=3, times=30), DiscreteLaplace(2, sensitivity=3, times=30)),
-        (PowerNoise(2, 4, times=3), DiscreteGaussian(8, times=3)),
-        slowly(PowerNoise(2, 4, sensitivity=2, times=30), DiscreteGaussian(8, sensitivity=2, times=30)),
+        slowly(PowerNoise(1, 3, times=4), DiscreteLaplace(scale=3, times=4)),
+        slowly(PowerNoise(1, 2, sensitivity=3, times=30), DiscreteLaplace(scale=2, sensitivity=3, times=30)),
+        (PowerNoise(2, 4, times=3), DiscreteGaussian(variance=8, times=3)),
+        slowly(
+            PowerNoise(2, 4, sensitivity=2, times=30), DiscreteGaussian(variance=8, sensitivity=2, times=30)
+        ),
     ],
 )
 def test_the_ends_of_the_powers_are_the_old_laws(power: Noise, old: Noise) -> None:
@@ -319,7 +321,7 @@ def test_infinite_losses_go_into_delta_as_they_are() -> None:
 
 
 def test_a_table_without_overlap_reveals_everything() -> None:
-    loss = compose([TableNoise({0: 1}), DiscreteGaussian(5)])
+    loss = compose([TableNoise({0: 1}), DiscreteGaussian(variance=5)])
     assert loss.delta(epsilon=3) == 1
     assert loss.tradeoff(alpha="1/2") == 0
 
@@ -344,9 +346,12 @@ def test_pairs_of_paths_exchange_the_second() -> None:
     [
         [ANSWER.repeated(9)],
         [UNEVEN.repeated(5)],
-        slowly([PowerNoise("17/10", 2), DiscreteLaplace(2)]),
-        slowly([PowerNoise("3/2", 2), ContinuousGaussian(4, times=3)]),
-        [TableNoise({-2: "1/8", -1: "1/4", 0: "1/4", 1: "1/4", 2: "1/8"}, times=3), DiscreteGaussian("1/2")],
+        slowly([PowerNoise("17/10", 2), DiscreteLaplace(scale=2)]),
+        slowly([PowerNoise("3/2", 2), ContinuousGaussian(variance=4, times=3)]),
+        [
+            TableNoise({-2: "1/8", -1: "1/4", 0: "1/4", 1: "1/4", 2: "1/8"}, times=3),
+            DiscreteGaussian(variance="1/2"),
+        ],
     ],
     ids=str,
 )
@@ -365,7 +370,7 @@ def test_proofs_contain_the_truth_and_the_float(events: list[Noise]) -> None:
 
 def test_what_cannot_be_proved_is_refused() -> None:
     with pytest.raises(PrecisionError, match="on the finest grid"):
-        compose([ContinuousLaplace(3)]).delta(epsilon="1/5", certified=True, digits=12)
+        compose([ContinuousLaplace(scale=3)]).delta(epsilon="1/5", certified=True, digits=12)
     with pytest.raises(InputError, match="trade-off curve needs discrete Gaussian"):
         compose([ANSWER]).tradeoff(alpha="0.1", certified=True)
 
@@ -420,4 +425,6 @@ def test_rho_of_a_law_bounds_its_divergences() -> None:
             for t in np.geomspace(1e-3, 1e3, 300):
                 best = max(best, float(np.logaddexp.reduce(law.log + t * law.value)) / (t * (t + 1)))
         assert best <= float(rho) <= best * 1.001 + 1e-8
-    assert float(PowerNoise(2, 4).zcdp or 0) == pytest.approx(float(DiscreteGaussian(8).zcdp or 0), rel=3e-5)
+    assert float(PowerNoise(2, 4).zcdp or 0) == pytest.approx(
+        float(DiscreteGaussian(variance=8).zcdp or 0), rel=3e-5
+    )

@@ -22,8 +22,8 @@ ANSWER = TableNoise({0: "3/4", 1: "1/4"}, {0: "1/8", 1: "7/8"})
 EVENTS: list[list[Noise]] = [
     [ANSWER.repeated(3)],
     [PowerNoise("17/10", 3)],
-    [ContinuousGaussian(5, times=4)],
-    [ANSWER, DiscreteLaplace(2), ContinuousGaussian(9)],
+    [ContinuousGaussian(variance=5, times=4)],
+    [ANSWER, DiscreteLaplace(scale=2), ContinuousGaussian(variance=9)],
 ]
 
 
@@ -50,12 +50,12 @@ def test_laws_that_are_others_in_disguise() -> None:
     """A power of 2 is Gaussian noise, a power of 1 Laplace noise; a normal loss is Gaussian DP itself."""
     t = np.array([0.5, 2.0, 30.0])
     for law, same in (
-        (PowerNoise(2, 4, times=3), DiscreteGaussian(8, times=3)),
-        (PowerNoise(1, 3), DiscreteLaplace(3)),
+        (PowerNoise(2, 4, times=3), DiscreteGaussian(variance=8, times=3)),
+        (PowerNoise(1, 3), DiscreteLaplace(scale=3)),
     ):
         assert divergences_of([law]).log_mgf(t) == pytest.approx(divergences_of([same]).log_mgf(t), rel=1e-9)
         assert GaussianDP([law]).mu == pytest.approx(GaussianDP([same]).mu, rel=1e-9)
-    normal = ContinuousGaussian(5, times=10)
+    normal = ContinuousGaussian(variance=5, times=10)
     exact = float(compose([normal]).epsilon(delta=1e-8))
     assert GaussianDP([normal]).epsilon(delta=1e-8) == pytest.approx(exact, rel=1e-9)
 

@@ -66,7 +66,7 @@ def test_a_law_with_another_parameter_cannot_be_made() -> None:
 
 
 def test_an_exponent_is_that_of_a_known_law() -> None:
-    laws = (DiscreteGaussian(3), DiscreteLaplace(3), PowerNoise("3/2", 3))
+    laws = (DiscreteGaussian(variance=3), DiscreteLaplace(scale=3), PowerNoise("3/2", 3))
     assert [str(_exponent_of(law)) for law in laws] == ["2", "1", "3/2"]
     with pytest.raises(InputError, match="table noise of variance 1/4 has no exponent"):
         _exponent_of(TableNoise({0: "1/2", 1: "1/2"}))
@@ -74,7 +74,7 @@ def test_an_exponent_is_that_of_a_known_law() -> None:
 
 def test_a_definition_lists_no_law_as_another() -> None:
     other = PowerNoise("3/2", 3)
-    assert seconds([DiscreteGaussian(3), other], bits=60) == float("inf")
+    assert seconds([DiscreteGaussian(variance=3), other], bits=60) == float("inf")
     with pytest.raises(PrecisionError, match=r"losses of power noise .* are not listed"):
         defined_delta([other], Fraction(1), bits=60)  # type: ignore[list-item]
 
@@ -123,18 +123,18 @@ class _Steeper(PowerNoise):
 
 
 def test_a_law_made_of_another_is_not_taken_for_it() -> None:
-    query = Query(name="a", noise=_Wider(3))
+    query = Query(name="a", noise=_Wider(variance=3))
     assert type(query.event("bounded")) is _Wider
     release = Release(name="r", neighbours="unbounded", levels=[Level(name="a", queries=[query])])
-    for noise in (_Wider(3), _Stronger(2), _Steeper("3/2", 2)):
+    for noise in (_Wider(variance=3), _Stronger(scale=2), _Steeper("3/2", 2)):
         with pytest.raises(InputError, match="cannot be written as TOML"):
             noise_pairs(noise)
     with pytest.raises(InputError, match="cannot be written as TOML"):
         release.to_toml()
     with pytest.raises(PrecisionError, match="are not listed from a definition"):
-        defined_delta([_Wider(3)], Fraction(1), bits=60)
+        defined_delta([_Wider(variance=3)], Fraction(1), bits=60)
     with pytest.raises(InputError, match="has no probabilities of integers"):
-        compose([_Stronger(2)]).delta(epsilon="0.1", certified=True)
+        compose([_Stronger(scale=2)]).delta(epsilon="0.1", certified=True)
 
 
 def test_a_query_takes_laws_alone() -> None:

@@ -106,9 +106,9 @@ def test_the_law_passes_the_checks_of_a_law() -> None:
 def test_it_is_accounted_for() -> None:
     for epsilon in (0.0, 0.1, 0.3):
         assert account([OWN]).delta(epsilon=str(epsilon)) == pytest.approx(delta_of(2.5, epsilon), rel=1e-9)
-    both = compose([OWN, DiscreteGaussian(5)])
+    both = compose([OWN, DiscreteGaussian(variance=5)])
     assert both.law.supports("errors") is False
-    assert (compose([OWN]).law + compose([DiscreteGaussian(5)]).law).events == both.events
+    assert (compose([OWN]).law + compose([DiscreteGaussian(variance=5)]).law).events == both.events
     # f(alpha) >= 1 - delta(0) - alpha, the line of slope -1
     assert both.tradeoff(alpha="1/20") >= 1 - both.delta(epsilon=0) - 0.05
 
@@ -162,7 +162,7 @@ def test_a_file_cannot_state_it() -> None:
 
 def test_an_old_name_of_a_capability_still_answers() -> None:
     with pytest.warns(DeprecationWarning, match="stated_variance"):
-        assert [law.is_gaussian for law in (DiscreteGaussian(5), OWN)] == [True, False]
+        assert [law.is_gaussian for law in (DiscreteGaussian(variance=5), OWN)] == [True, False]
 
 
 class BoastingNoise(LogisticNoise):

@@ -41,8 +41,12 @@ from discreet.estimation import accuracy, plan
 from discreet.reports.html import gather
 
 QUICK, UNITS = "dhc-2022-08-25", "pl94-2020-units"
-MIXED = [DiscreteGaussian(5, times=9), DiscreteGaussian(5), DiscreteLaplace(4, sensitivity=2)]
-LAPLACE = [DiscreteLaplace(4, times=3), DiscreteLaplace("1/2", sensitivity=2)]
+MIXED = [
+    DiscreteGaussian(variance=5, times=9),
+    DiscreteGaussian(variance=5),
+    DiscreteLaplace(scale=4, sensitivity=2),
+]
+LAPLACE = [DiscreteLaplace(scale=4, times=3), DiscreteLaplace(scale="1/2", sensitivity=2)]
 
 # -- noise and rho for a promise -----------------------------------------------------------------------------
 
@@ -74,7 +78,7 @@ def test_the_noise_for_a_promise_keeps_it_and_a_little_less_does_not(
 
 def test_the_noise_at_delta_zero_is_laplace_and_exact() -> None:
     noise = noise_for(epsilon="3/2", delta=0, counts=10, sensitivity=2, law="laplace")
-    assert noise == DiscreteLaplace("40/3", sensitivity=2, times=10)
+    assert noise == DiscreteLaplace(scale="40/3", sensitivity=2, times=10)
     assert compose([noise]).epsilon(delta=0, certified=True) == Interval(Fraction(3, 2), Fraction(3, 2))
     with pytest.raises(InputError, match="at delta 0 no epsilon holds: the loss of discrete Gaussian noise"):
         noise_for(epsilon=1, delta=0)
@@ -106,8 +110,11 @@ def test_rho_by_the_conversion_of_bun_and_steinke_is_its_closed_form() -> None:
         ({"epsilon": 0, "delta": "1e-6"}, "epsilon is 0; it must be above zero"),
         ({"epsilon": 1, "delta": 2}, "delta is 2; it must lie strictly between 0 and 1"),
         ({"epsilon": 1, "delta": "1e-6", "counts": 0}, "counts is 0; it must be a whole number above zero"),
-        ({"epsilon": 1, "delta": "1e-6", "counts": 3.0}, "counts is the float 3.0; .*: write it as 3"),
-        ({"epsilon": [1, 2], "delta": "1e-6"}, "epsilon is of type list; an int, a Fraction or a string"),
+        (
+            {"epsilon": 1, "delta": "1e-6", "counts": 3.5},
+            "counts is 3.5; it must be a whole number",
+        ),
+        ({"epsilon": [1, 2], "delta": "1e-6"}, "epsilon is of type list; a number such as 5 or 0.159"),
         ({"epsilon": 100, "delta": "1e-6"}, "discrete Gaussian noise of variance 1/25 keeps at delta 1e-06"),
         (
             {"epsilon": 20, "delta": "1e-6", "counts": 2, "law": "laplace"},
@@ -152,7 +159,9 @@ def test_an_account_of_events_is_their_composition() -> None:
         assert whole.epsilon(delta=delta) == pytest.approx(loss.epsilon(delta=delta), rel=1e-12)
     three = compose([event.for_people(3) for event in MIXED])
     assert account(MIXED, people=3).delta(epsilon=5) == pytest.approx(three.delta(epsilon=5), rel=1e-11)
-    assert account(DiscreteGaussian(5)).delta(epsilon=1) == account([DiscreteGaussian(5)]).delta(epsilon=1)
+    assert account(DiscreteGaussian(variance=5)).delta(epsilon=1) == account(
+        [DiscreteGaussian(variance=5)]
+    ).delta(epsilon=1)
     assert account(np.array(MIXED, dtype=object)).pairs == 1
 
 
@@ -197,7 +206,7 @@ def test_levels_may_be_named_by_the_index_of_a_column(by: str) -> None:
 
 @pytest.mark.parametrize("wrong", [{"epsilon": [5, 6]}, {"epsilon": 5, "delta": ["1e-6", "1e-7"]}])
 def test_a_calibration_has_one_epsilon_and_one_delta(wrong: Any) -> None:
-    with pytest.raises(InputError, match=r"(epsilon|delta) is of type list; an int, a Fraction or a string"):
+    with pytest.raises(InputError, match=r"(epsilon|delta) is of type list; a number such as 5 or 0.159"):
         calibrate(QUICK, **({"delta": "1e-6"} | wrong))
 
 
@@ -232,15 +241,14 @@ def test_calibrating_events() -> None:
 
 
 def test_sigma_is_the_root_of_the_variance() -> None:
-    assert DiscreteGaussian(sigma="3/2", times=2) == DiscreteGaussian("9/4", times=2)
+    assert DiscreteGaussian(sigma="3/2", times=2) == DiscreteGaussian(variance="9/4", times=2)
     assert Query(name="total", sigma=3) == Query(name="total", variance=9)
     for wrong in ({}, {"variance": 4, "sigma": 2}):
         with pytest.raises(InputError, match=r"^variance is .*given.* sigma; give one of them"):
             DiscreteGaussian(**wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="query 'a' states variance and sigma; it must state one of them"):
         Query(name="a", variance=4, sigma=2)
-    with pytest.raises(InputError, match=r'sigma is the float 1.5, .* "1.5", or as Fraction'):
-        DiscreteGaussian(sigma=1.5)  # type: ignore[arg-type]
+    assert DiscreteGaussian(sigma=1.5) == DiscreteGaussian(variance="9/4")
 
 
 # -- delta 0 -------------------------------------------------------------------------------------------------
@@ -276,7 +284,7 @@ def test_delta_zero_over_all_paths() -> None:
     (point,) = account(Release(name="two", neighbours="bounded", levels=levels)).at_delta(0)
     assert point.epsilon == pytest.approx(2 * (1 / 4 + 1 / 3), rel=1e-15)
     assert Fraction(point.epsilon) >= Fraction(7, 6)  # rounded up
-    cases = [((1,), (LAPLACE[0],)), ((2,), (LAPLACE[1],)), ((3,), (DiscreteLaplace(5),))]
+    cases = [((1,), (LAPLACE[0],)), ((2,), (LAPLACE[1],)), ((3,), (DiscreteLaplace(scale=5),))]
     scope = Scope.whole("three", unit="person", neighbours="unbounded")
     whole = Account("three", "person", "unbounded", cases, (1,), stated=Claim(scope), every=cases)
     assert (whole.at_delta(0)[0].epsilon, whole.at_delta(0)[0].worst) == (4.0, (2,))
@@ -320,17 +328,17 @@ NEEDED = [
 
 
 def test_the_public_names_of_a_loss_are_few() -> None:
-    loss = compose([DiscreteGaussian(5)])
+    loss = compose([DiscreteGaussian(variance=5)])
     assert [name for name in dir(loss) if not name.startswith("_")] == NEEDED
 
 
 @pytest.mark.parametrize(("name", "given"), [("log_deltas", ([Fraction(1)],)), ("why_hard", ())])
 def test_an_old_name_works_and_says_where_it_is(name: str, given: Any) -> None:
-    loss: Any = compose([DiscreteGaussian(5)])
+    loss: Any = compose([DiscreteGaussian(variance=5)])
     with pytest.warns(DeprecationWarning, match=f"PrivacyLoss.{name} is no longer public: `loss.law.{name}`"):
         found = getattr(loss, name)
     assert found(*given) == getattr(loss.law, name)(*given)
-    with pytest.raises(AttributeError, match="a PrivacyLoss has no attribute 'hurried'"):
+    with pytest.raises(AttributeError, match="'PrivacyLoss' object has no attribute 'hurried'"):
         loss.hurried  # noqa: B018
 
 
@@ -352,7 +360,7 @@ def columns() -> list[Any]:
 @pytest.mark.parametrize("column", columns())
 @pytest.mark.parametrize("asked", [[1e-5, 1e-10], ["1e-5", "1e-10"]])
 def test_a_column_is_several_numbers(column: Any, asked: list[Any]) -> None:
-    loss = compose([DiscreteGaussian(5, times=10)])
+    loss = compose([DiscreteGaussian(variance=5, times=10)])
     found = loss.epsilon(delta=column(asked))
     assert isinstance(found, np.ndarray)
     assert found.tolist() == [loss.epsilon(delta=one) for one in asked]
@@ -363,34 +371,14 @@ def test_a_column_is_several_numbers(column: Any, asked: list[Any]) -> None:
 
 @pytest.mark.parametrize("whole", [np.int64, np.int8, np.uint32])
 def test_numbers_of_numpy(whole: Any) -> None:
-    assert DiscreteGaussian(whole(5), times=whole(3), sensitivity=whole(2)) == DiscreteGaussian(
-        5, times=3, sensitivity=2
+    assert DiscreteGaussian(variance=whole(5), times=whole(3), sensitivity=whole(2)) == DiscreteGaussian(
+        variance=5, times=3, sensitivity=2
     )
-    assert account([DiscreteGaussian(5)], people=whole(2)).people == 2
-
-
-@pytest.mark.parametrize(
-    ("value", "typed"),
-    [
-        (0.1, '"0.1", or as Fraction(1, 10)'),
-        (np.float64(0.1), '"0.1", or as Fraction(1, 10)'),
-        (np.float32(0.1), '"0.1", or as Fraction(1, 10)'),
-        (1 / 3, '"1/3", or as Fraction(1, 3)'),
-        (2 / 7, '"2/7", or as Fraction(2, 7)'),
-        (1e-300, '"1e-300"'),
-    ],
-)
-def test_a_float_is_refused_and_the_message_says_what_to_type(value: Any, typed: str) -> None:
-    with pytest.raises(InputError) as caught:
-        DiscreteGaussian(value)
-    assert str(caught.value).endswith(f"; write it as a string such as {typed}")
-    assert float(Fraction(typed.split('"')[1])) == pytest.approx(float(value), rel=1e-7)
-    with pytest.raises(InputError, match=r"; write it as 5$"):
-        DiscreteGaussian(type(value)(5))
+    assert account([DiscreteGaussian(variance=5)], people=whole(2)).people == 2
 
 
 def test_exact_numbers_stay_welcome() -> None:
-    assert {DiscreteGaussian(one).variance for one in ("5/2", Fraction(5, 2), Decimal("2.5"))} == {
+    assert {DiscreteGaussian(variance=one).variance for one in ("5/2", Fraction(5, 2), Decimal("2.5"))} == {
         Fraction(5, 2)
     }
-    assert isinstance(compose([DiscreteGaussian(5)]), PrivacyLoss)
+    assert isinstance(compose([DiscreteGaussian(variance=5)]), PrivacyLoss)

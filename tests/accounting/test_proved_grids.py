@@ -200,12 +200,13 @@ def test_randomised_response_has_its_closed_form(times: int) -> None:
 @pytest.mark.parametrize(
     "events",
     [
-        [DiscreteGaussian(5, times=30)],
-        [DiscreteLaplace(3, times=9), DiscreteGaussian("7/3", times=4)],
-        pytest.param([DiscreteLaplace(2, times=40)], marks=pytest.mark.slow),
-        pytest.param([DiscreteGaussian(900, times=300, sensitivity=2)], marks=pytest.mark.slow),
+        [DiscreteGaussian(variance=5, times=30)],
+        [DiscreteLaplace(scale=3, times=9), DiscreteGaussian(variance="7/3", times=4)],
+        pytest.param([DiscreteLaplace(scale=2, times=40)], marks=pytest.mark.slow),
+        pytest.param([DiscreteGaussian(variance=900, times=300, sensitivity=2)], marks=pytest.mark.slow),
         pytest.param(
-            [DiscreteGaussian("1/3", times=2), DiscreteGaussian(50, times=60)], marks=pytest.mark.slow
+            [DiscreteGaussian(variance="1/3", times=2), DiscreteGaussian(variance=50, times=60)],
+            marks=pytest.mark.slow,
         ),
     ],
     ids=str,
@@ -222,7 +223,7 @@ def test_the_old_laws_agree_with_their_own_proofs(events: list[Noise]) -> None:
 
 @pytest.mark.parametrize("variance", ["1/2", "40"])
 def test_a_normal_loss_on_the_grid_has_its_closed_form(variance: str) -> None:
-    events: list[Noise] = [ContinuousGaussian(variance, times=7)]
+    events: list[Noise] = [ContinuousGaussian(variance=variance, times=7)]
     loss = compose(events)
     for epsilon in ("0", "1/4", "5"):
         proved = loss.delta(epsilon=epsilon, certified=True)  # in closed form
@@ -233,7 +234,7 @@ def test_a_normal_loss_on_the_grid_has_its_closed_form(variance: str) -> None:
 
 
 def test_continuous_laplace_noise_is_proved() -> None:
-    loss = compose([ContinuousLaplace("3/2", sensitivity=2)])
+    loss = compose([ContinuousLaplace(scale="3/2", sensitivity=2)])
     for epsilon in ("0", "1/5", "6/5"):
         with working_bits(200):
             true = -((ball(Fraction(epsilon)) - ball(Fraction(4, 3))) / 2).expm1()
@@ -254,9 +255,9 @@ def test_infinite_losses_are_part_of_every_delta() -> None:
     assert loss.delta(epsilon=1, certified=True).lower > 1 - Fraction(3, 4) ** 3
     with pytest.raises(PrecisionError, match="no epsilon holds"):
         loss.epsilon(delta="1/2", certified=True)
-    assert on_grid([TableNoise({0: 1}), DiscreteGaussian(5)], Fraction(3), 2**10).lower > 1 - Fraction(
-        1, 10**9
-    )
+    assert on_grid(
+        [TableNoise({0: 1}), DiscreteGaussian(variance=5)], Fraction(3), 2**10
+    ).lower > 1 - Fraction(1, 10**9)
 
 
 @pytest.mark.parametrize(
@@ -265,7 +266,7 @@ def test_infinite_losses_are_part_of_every_delta() -> None:
         pytest.param([PowerNoise("17/10", 5, times=10)], marks=pytest.mark.slow),
         pytest.param([UNEVEN.repeated(900), PowerNoise("3/2", 9, times=2)], marks=pytest.mark.slow),
         pytest.param(
-            [ContinuousGaussian(2, times=20), PowerNoise("3/2", 4, times=5)], marks=pytest.mark.slow
+            [ContinuousGaussian(variance=2, times=20), PowerNoise("3/2", 4, times=5)], marks=pytest.mark.slow
         ),
     ],
     ids=str,
@@ -366,7 +367,7 @@ def test_all_cases_of_a_portfolio_are_proved() -> None:
 
 
 def test_a_calibration_with_continuous_noise_is_proved() -> None:
-    level = Level(name="State", queries=[Query(name="total", noise=ContinuousGaussian(5))])
+    level = Level(name="State", queries=[Query(name="total", noise=ContinuousGaussian(variance=5))])
     release = Release(name="normal", neighbours="bounded", levels=[level])
     found = calibrate(release, epsilon=1, delta="1e-6")
     assert found.proof is not None

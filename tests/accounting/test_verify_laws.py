@@ -85,7 +85,7 @@ def drawn(rng: random.Random) -> Noise:
     if kind == 2:
         parts = [rng.randrange(1, 9) for _ in range(4)]
         return TableNoise({k - 1: Fraction(part, sum(parts)) for k, part in enumerate(parts)})
-    return DiscreteGaussian(size) if kind == 3 else DiscreteLaplace(size)
+    return DiscreteGaussian(variance=size) if kind == 3 else DiscreteLaplace(scale=size)
 
 
 @pytest.mark.parametrize(
@@ -122,8 +122,8 @@ def test_claims_of_continuous_noise_are_right(size: str, epsilon: str) -> None:
     at, scale = float(epsilon), float(Fraction(size))
     laplace = max(1 - math.exp((at - 1 / scale) / 2), 0.0)
     for law, truth in (
-        (ContinuousGaussian(size), float(normal_delta(scale, at))),
-        (ContinuousLaplace(size), laplace),
+        (ContinuousGaussian(variance=size), float(normal_delta(scale, at))),
+        (ContinuousLaplace(scale=size), laplace),
     ):
         for factor in (0.99, 1.01):
             claimed = truth * factor if truth else 1e-300
@@ -143,7 +143,7 @@ def test_pure_claims_of_all_laws() -> None:
     answer = TableNoise({0: "3/4", 1: "1/4"}, {0: "1/4", 1: "3/4"})  # log 3 = 1.0986...
     assert verify(release(answer), epsilon="1.0987", delta="1e-300").verdict == "proved"
     assert verify(release(answer), epsilon="1.0986", delta="1e-300").verdict == "refuted"
-    assert verify(release(ContinuousLaplace(2)), epsilon="1/2", delta="1e-300").verdict == "proved"
+    assert verify(release(ContinuousLaplace(scale=2)), epsilon="1/2", delta="1e-300").verdict == "proved"
 
 
 def test_errors_of_other_laws_are_refused_in_a_sentence() -> None:
@@ -187,7 +187,7 @@ def test_distant_variances_are_settled_by_lists() -> None:
 @pytest.mark.parametrize("gap", ["1e-14", "3e-15"])
 def test_no_accuracy_is_stated_next_to_the_largest_loss(gap: str) -> None:
     """Three of scale 2, all at their end with chance 1/8: delta >= (1 - e^-gap) / 8; floats see a bound."""
-    found = account([ContinuousLaplace(2, times=3)]).delta(epsilon=Fraction(3, 2) - Fraction(gap))
+    found = account([ContinuousLaplace(scale=2, times=3)]).delta(epsilon=Fraction(3, 2) - Fraction(gap))
     least = float(gap) / 8
     assert found >= least
     assert found / (1 + found.accuracy) <= least * 1.5
@@ -203,9 +203,9 @@ def test_delta_hardly_below_the_largest_loss(gap: str) -> None:
         two = one / 2 + part
         chance = 1 / (1 + mp.exp(mp.mpf(-1) / 2))  # of the largest loss of discrete Laplace noise
         cases = [
-            ([ContinuousLaplace(2)], Fraction(1, 2), one),
-            ([ContinuousLaplace(2, times=2)], Fraction(1), two),
-            ([ContinuousLaplace(2), DiscreteLaplace(2)], Fraction(1), chance * one),
+            ([ContinuousLaplace(scale=2)], Fraction(1, 2), one),
+            ([ContinuousLaplace(scale=2, times=2)], Fraction(1), two),
+            ([ContinuousLaplace(scale=2), DiscreteLaplace(scale=2)], Fraction(1), chance * one),
         ]
         for laws, end, truth in cases:
             found = account(laws).delta(epsilon=end - Fraction(gap))

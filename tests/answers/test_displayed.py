@@ -32,7 +32,7 @@ QUICK = "dhc-2022-08-25"
 NOISY = {"unit": ["A", "B"], "estimate": [520.0, 480.0], "sd": [6.0, 8.0]}
 
 MORE: dict[str, Callable[[], object]] = {
-    "PrivacyLoss": lambda: compose([DiscreteGaussian(5, times=10)]),
+    "PrivacyLoss": lambda: compose([DiscreteGaussian(variance=5, times=10)]),
     "Ledger": Ledger.new,
     "AreaComparison": lambda: compare_areas(NOISY),
     "OneCount": lambda: one_count([1], prior=["1/2"], rho="0.099"),

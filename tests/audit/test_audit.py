@@ -37,7 +37,7 @@ from discreet.errors import InputError
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, sample
 from discreet.testing import NotPrivateSeededEntropy
 
-STATE, COUNTY = DiscreteGaussian(5), DiscreteLaplace(2)
+STATE, COUNTY = DiscreteGaussian(variance=5), DiscreteLaplace(scale=2)
 BLOCKS = (
     Block("State, total", STATE, np.array([[0, 1]])),
     Block("County, total", COUNTY, np.array([[2, 3], [4, 5]])),
@@ -64,7 +64,7 @@ def audited(sides: list[Integers], false_alarm: str = "1e-6") -> Audit:
 
 
 def less_noise(sides: list[Integers], source: NotPrivateSeededEntropy) -> list[Integers]:
-    return [runs(len(side), source, DiscreteGaussian(4)) for side in sides]
+    return [runs(len(side), source, DiscreteGaussian(variance=4)) for side in sides]
 
 
 def forgotten_level(sides: list[Integers], _: NotPrivateSeededEntropy) -> list[Integers]:
@@ -81,7 +81,7 @@ def reused_seed_in_runs(sides: list[Integers], _: NotPrivateSeededEntropy) -> li
 
 def reused_seed_in_levels(sides: list[Integers], source: NotPrivateSeededEntropy) -> list[Integers]:
     """The noise of every query comes from the same bits."""
-    seed = int(sample(DiscreteGaussian(10**12), 1, source=source)[0])
+    seed = int(sample(DiscreteGaussian(variance=10**12), 1, source=source)[0])
     made = []
     for side in range(2):
         rows = []
@@ -155,7 +155,8 @@ def test_two_runs_with_the_same_noise_are_enough_where_there_are_many_cells() ->
 @pytest.mark.slow
 def test_the_likelihood_ratio_alone_sees_too_little_noise_and_a_record_counted_twice() -> None:
     half = [
-        runs(4000, NotPrivateSeededEntropy(seed), DiscreteGaussian(1), DiscreteLaplace(1)) for seed in (7, 8)
+        runs(4000, NotPrivateSeededEntropy(seed), DiscreteGaussian(variance=1), DiscreteLaplace(scale=1))
+        for seed in (7, 8)
     ]
     assert any(look.is_alarm for look in audited(half).points)
     twice = counted_twice(honest(4000, 9), NotPrivateSeededEntropy(0))
@@ -201,7 +202,7 @@ def test_bands_are_those_of_clopper_and_pearson(level: float) -> None:
 
 def test_ratios_and_curve_by_brute_force() -> None:
     """All outcomes of one cell: their log ratios, and that the tests of the audit lie on the curve."""
-    law = DiscreteGaussian(3)
+    law = DiscreteGaussian(variance=3)
     claimed = ClaimedNoise(np.array([2]), (Block("one", law, np.array([[0]])),))
     outcome = np.arange(-60, 61)
     p, q = law.pmf(outcome), law.pmf(outcome - 2)
@@ -216,7 +217,9 @@ def test_ratios_and_curve_by_brute_force() -> None:
 
 def test_a_promise_of_epsilon_is_held_to_its_own_curve() -> None:
     source = NotPrivateSeededEntropy(5)
-    sides = [sample(DiscreteLaplace(1), (4000, 3), source=source) + np.array([side, 0, 0]) for side in (0, 1)]
+    sides = [
+        sample(DiscreteLaplace(scale=1), (4000, 3), source=source) + np.array([side, 0, 0]) for side in (0, 1)
+    ]
     assert not audit_promise(*sides, epsilon=1, delta=0).alarms
     assert audit_promise(*sides, epsilon="1/2", delta="1e-3").alarms
     constant = [np.zeros((400, 1)) + side for side in range(2)]  # tells all

@@ -86,7 +86,7 @@ def with_sample(change: Callable[..., Any]) -> Callable[[pytest.MonkeyPatch], No
 
 
 def less_noise(law: Any, size: Any, *, source: Any) -> Any:
-    less = DiscreteGaussian(law.size * 8 / 10) if law.precision else law
+    less = DiscreteGaussian(variance=law.size * 8 / 10) if law.precision else law
     return sample(less, size, source=source)
 
 
@@ -146,7 +146,11 @@ def test_faults_in_the_real_path_are_caught(
 
 def own_mechanism(source: NotPrivateSeededEntropy, times: int = 1) -> Callable[[pa.Table], pa.Table]:
     """A mechanism of a user, who counts the first child `times` times."""
-    laws = ((0, 1, DiscreteGaussian(4)), (1, 4, DiscreteGaussian(6)), (4, 10, DiscreteLaplace(2)))
+    laws = (
+        (0, 1, DiscreteGaussian(variance=4)),
+        (1, 4, DiscreteGaussian(variance=6)),
+        (4, 10, DiscreteLaplace(scale=2)),
+    )
 
     def mechanism(table: pa.Table) -> pa.Table:
         values = table["count"].to_numpy().copy()
@@ -454,7 +458,7 @@ def test_an_order_by_the_counts_that_one_record_does_not_change() -> None:
 def test_what_is_beside_the_values_and_tells_nothing_is_no_alarm() -> None:
     """Another column of noise, a clock, a random order of rows."""
     source, clock = NotPrivateSeededEntropy(7), iter(range(10**6))
-    honest, law = own_mechanism(source), DiscreteLaplace(3)
+    honest, law = own_mechanism(source), DiscreteLaplace(scale=3)
     rng = np.random.default_rng(1)
 
     def mechanism(table: pa.Table) -> pa.Table:

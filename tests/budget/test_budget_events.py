@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import FrozenInstanceError, fields, replace
 from decimal import Decimal
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,14 +23,17 @@ events: st.SearchStrategy[Noise] = st.one_of(
 )
 
 
-@pytest.mark.parametrize("value", [Fraction(159, 1000), Decimal("0.159"), "0.159", "159/1000", " 159e-3 "])
-def test_one_number_in_many_spellings(value: Decimal | Fraction | str) -> None:
+@pytest.mark.parametrize(
+    "value",
+    [Fraction(159, 1000), Decimal("0.159"), 0.159, np.float64(0.159), "0.159", "159/1000", " 159e-3 "],
+)
+def test_one_number_in_many_spellings(value: Decimal | Fraction | float | str) -> None:
     assert DiscreteGaussian(variance=value).variance == Fraction(159, 1000)
     assert DiscreteLaplace(scale=value) == DiscreteLaplace(scale="0.159")
 
 
 @pytest.mark.parametrize(
-    "value", [0.159, 0, -1, "0", "-1/3", "inf", "nan", Decimal("inf"), True, None, "1/0", []]
+    "value", [1 / 3, math.nan, 0, -1, "0", "-1/3", "inf", "nan", Decimal("inf"), True, None, "1/0", []]
 )
 def test_noise_that_is_not_exact_and_above_zero(value: object) -> None:
     with pytest.raises(InputError, match=r"^variance is"):
@@ -38,7 +43,7 @@ def test_noise_that_is_not_exact_and_above_zero(value: object) -> None:
 
 
 @pytest.mark.parametrize("name", ["sensitivity", "times"])
-@pytest.mark.parametrize("value", [0, -1, 1.0, True, False, "1", None, Fraction(1), 10**13])
+@pytest.mark.parametrize("value", [0, -1, 1.5, math.inf, True, False, "1", None, Fraction(1), 10**13])
 @pytest.mark.parametrize("make", [DiscreteGaussian, DiscreteLaplace])
 def test_counts_that_are_not_whole_and_above_zero(make: type, value: object, name: str) -> None:
     size = {"variance": 5} if make is DiscreteGaussian else {"scale": 5}
@@ -46,10 +51,11 @@ def test_counts_that_are_not_whole_and_above_zero(make: type, value: object, nam
         make(**size, **{name: value})
 
 
-def test_only_the_size_of_the_noise_is_positional() -> None:
-    assert DiscreteGaussian(5) == DiscreteGaussian(variance=5)
-    with pytest.raises(TypeError):
-        DiscreteGaussian(5, 2)  # type: ignore[misc]
+def test_the_size_of_the_noise_has_a_name() -> None:
+    with pytest.warns(DeprecationWarning, match=r"taken for DiscreteGaussian\(variance=5, times=2\): type"):
+        assert DiscreteGaussian(variance=5, times=2) == DiscreteGaussian(variance=5, times=2)  # type: ignore[misc]
+    with pytest.raises(InputError, match=r"takes no values without a name, and 2 are given"):
+        DiscreteGaussian(variance=5, 2)  # type: ignore[misc]
 
 
 def test_frozen_and_hashable_and_without_a_price() -> None:

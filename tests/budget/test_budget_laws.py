@@ -21,8 +21,8 @@ LAWS: list[Noise] = [
     PowerNoise("17/10", 5),
     TableNoise({-1: "1/4", 0: "1/2", 1: "1/4"}),
     TableNoise({0: "3/4", 1: "1/4"}, {0: "1/4", 1: "3/4"}),
-    ContinuousGaussian("9/2"),
-    ContinuousLaplace(3),
+    ContinuousGaussian(variance="9/2"),
+    ContinuousLaplace(scale=3),
 ]
 
 TEXT = """name = "small"
@@ -55,8 +55,8 @@ def test_a_table_is_read_from_a_file_beside_the_release(tmp_path: Path) -> None:
     ("noise", "law"),
     [
         ('scale = "5", exponent = "17/10"', PowerNoise("17/10", 5)),
-        ('noise = "continuous", variance = 9', ContinuousGaussian(9)),
-        ('noise = "continuous", scale = "1/2", groups = 2', ContinuousLaplace("1/2", times=2)),
+        ('noise = "continuous", variance = 9', ContinuousGaussian(variance=9)),
+        ('noise = "continuous", scale = "1/2", groups = 2', ContinuousLaplace(scale="1/2", times=2)),
         ('scale = 5, exponent = "3/2", sensitivity = 4', PowerNoise("3/2", 5, sensitivity=4)),
         ('noise = { absent = { "-1" = "1/2", "1" = "1/2" } }', TableNoise({-1: "1/2", 1: "1/2"})),
     ],
@@ -106,7 +106,7 @@ def test_bad_files_of_probabilities_are_refused(tmp_path: Path, content: str, sa
 
 
 def test_old_laws_given_as_noise_are_stated_as_before() -> None:
-    assert Query(name="total", noise=DiscreteGaussian(5)) == Query(name="total", variance=5)
+    assert Query(name="total", noise=DiscreteGaussian(variance=5)) == Query(name="total", variance=5)
     with pytest.raises(InputError, match="give it for one count"):
         Query(name="total", noise=PowerNoise("3/2", 5, times=2))
 
@@ -115,6 +115,6 @@ def test_scaling_a_release_scales_its_laws() -> None:
     level = Level(name="State", queries=[Query(name="a", noise=PowerNoise("3/2", 3))])
     wide = Release(name="small", neighbours="bounded", levels=[level]).scaled(4)
     assert wide.path_events(1)[0] == PowerNoise("3/2", 6)
-    level = Level(name="State", queries=[Query(name="a", noise=ContinuousGaussian(3))])
+    level = Level(name="State", queries=[Query(name="a", noise=ContinuousGaussian(variance=3))])
     wide = Release(name="small", neighbours="bounded", levels=[level]).scaled(4)
     assert wide.path_events(1)[0].size == Fraction(12)

@@ -79,7 +79,7 @@ def test_scaling_one_level() -> None:
     assert changed == {"State"}
 
 
-@pytest.mark.parametrize("factor", [0, -1, 2.0, "inf", float("nan"), True])
+@pytest.mark.parametrize("factor", [0, -1, 2 / 3, "inf", float("nan"), True])
 def test_factors_are_exact_and_above_zero(factor: object) -> None:
     with pytest.raises(InputError, match=r"^factor is"):
         mixed().scaled(factor)  # type: ignore[arg-type]
@@ -109,7 +109,7 @@ def test_a_declared_total_follows_new_variances() -> None:
         ),
         ({("State", "c"): 1}, "level 'State' has no query 'c'"),
         ({"State": 0}, "variance of query 'a' is 0; it must be above zero"),
-        ({"State": 0.5}, "variance of query 'a' is the float 0.5"),
+        ({"State": 1 / 3}, "variance of query 'a' is the float 0.3333333333333333, which is next to 1/3"),
     ],
 )
 def test_new_variances_that_do_not_fit(changes: dict[str, int], message: str) -> None:

@@ -157,7 +157,7 @@ def test_losses_on_a_lattice() -> None:
     odds = exp_interval(Fraction(1)).midpoint
     right, wrong = odds / (1 + odds), 1 / (1 + odds)
     law = together([FractionLaw(((right, wrong), (wrong, right)))] * 3)
-    other = loss_of([DiscreteLaplace(1, times=3)])
+    other = loss_of([DiscreteLaplace(scale=1, times=3)])
     assert type(other).__name__ == "LatticeEvaluator"
     agrees_with_evaluator(law, other, 1e-11)
 
@@ -202,7 +202,7 @@ def test_digits_asked_for_are_given() -> None:
 def test_laws_in_fractions_and_of_noise_are_not_added() -> None:
     law: LossLaw = NOTHING
     with pytest.raises(TypeError):
-        law + loss_of([DiscreteLaplace(1)])  # type: ignore[operator]
+        law + loss_of([DiscreteLaplace(scale=1)])  # type: ignore[operator]
 
 
 def test_it_is_a_sibling_of_the_evaluators_of_noise() -> None:

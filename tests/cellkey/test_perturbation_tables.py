@@ -140,7 +140,7 @@ def test_an_exported_table_reads_back(tmp_path: Path) -> None:
         ({1: {0: "3/2", 1: "-1/2"}, 2: {0: "1/2"}}, {}, "for 2 reasons"),
         ({1: {0: "1/3", 1: "2/3"}}, {"modulus": 8}, "no multiple of 1/8"),
         ({1: {0: 1}}, {"large": LargeCounts(above=3, period=2, start=2)}, "use rows up to 3"),
-        ({1: {0: 0.5, 1: 0.5}}, {}, "is the float 0.5"),
+        ({1: {0: 1 / 3, 1: 2 / 3}}, {}, "is the float 0.333"),
     ],
 )
 def test_laws_that_are_no_table_are_refused(laws: dict, options: dict, message: str) -> None:  # type: ignore[type-arg]

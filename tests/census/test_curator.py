@@ -424,7 +424,7 @@ def test_law_against_plain_sums(privacy: str, variance: float, cells: int) -> No
 
 def test_suppression_chance_is_that_of_the_exact_noise() -> None:
     """Empty groups at rho 0.159 (variance 9 / (2 * 0.9 * 0.159)): T = 21, as the design note says."""
-    noise = GaussianNoise("5000/159")
+    noise = GaussianNoise(variance="5000/159")
     made = ErrorLaw("zcdp", 5000 / 159, 1)
     values = np.arange(-30, 31)
     exact = [float(noise.cdf(int(value))) for value in values]

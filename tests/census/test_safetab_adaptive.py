@@ -101,8 +101,8 @@ def accepts(noise: NDArray[np.float64], variance: float, kurtosis: float) -> boo
 
 
 FAMILIES = [
-    ((GaussianNoise("9/2"), GaussianNoise(45), GaussianNoise(5)), 3.0),
-    ((LaplaceNoise(3), LaplaceNoise(20), LaplaceNoise("10/3")), 6.1),
+    ((GaussianNoise(variance="9/2"), GaussianNoise(variance=45), GaussianNoise(variance=5)), 3.0),
+    ((LaplaceNoise(scale=3), LaplaceNoise(scale=20), LaplaceNoise(scale="10/3")), 6.1),
 ]
 
 
@@ -146,7 +146,7 @@ def _fields(one: Mechanism) -> dict[str, object]:
     return {name: getattr(one, name) for name in Mechanism.__slots__}
 
 
-@pytest.mark.parametrize("noise", [GaussianNoise(45), LaplaceNoise(20)], ids=str)
+@pytest.mark.parametrize("noise", [GaussianNoise(variance=45), LaplaceNoise(scale=20)], ids=str)
 def test_stage_one_picks_the_table_with_its_own_noise(noise: Noise) -> None:
     cells = np.zeros((100, 300, 2, 23), dtype=np.int64)
     cells[:, :, 1, 4] = 100
@@ -154,8 +154,8 @@ def test_stage_one_picks_the_table_with_its_own_noise(noise: Noise) -> None:
         geography="STATE",
         suppression=None,
         stage_one=noise,
-        stage_two=GaussianNoise(5),
-        total_only=GaussianNoise(5),
+        stage_two=GaussianNoise(variance=5),
+        total_only=GaussianNoise(variance=5),
         thresholds=(95, 102, 110),
     )
     part = released(cells, one, seed=5)
@@ -170,11 +170,14 @@ def test_stage_one_picks_the_table_with_its_own_noise(noise: Noise) -> None:
 
 @pytest.mark.parametrize("size", [80, 93, 100])
 def test_suppression_keeps_groups_with_the_chance_of_the_cdf(size: int) -> None:
-    noise = GaussianNoise(625)
+    noise = GaussianNoise(variance=625)
     cells = np.zeros((100, 400, 2, 23), dtype=np.int64)
     cells[:, :, 0, 3] = size
     one = mechanism(
-        stage_one=GaussianNoise(5625), stage_two=noise, thresholds=(4971, 19971, 149971), suppression=93
+        stage_one=GaussianNoise(variance=5625),
+        stage_two=noise,
+        thresholds=(4971, 19971, 149971),
+        suppression=93,
     )
     part = released(cells, one, seed=size)
     chance = float(noise.sf(93 - size))
@@ -185,9 +188,9 @@ def test_suppression_keeps_groups_with_the_chance_of_the_cdf(size: int) -> None:
 def test_clamping_comes_after_suppression_and_before_the_sums() -> None:
     cells = nation(20, 30, 0.3)
     one = mechanism(
-        stage_one=GaussianNoise(9),
-        stage_two=GaussianNoise(9),
-        total_only=GaussianNoise(9),
+        stage_one=GaussianNoise(variance=9),
+        stage_two=GaussianNoise(variance=9),
+        total_only=GaussianNoise(variance=9),
         thresholds=(10, 15, 18),
         suppression=-3,
     )
@@ -200,7 +203,7 @@ def test_clamping_comes_after_suppression_and_before_the_sums() -> None:
 
 def test_a_seed_repeats_a_run_and_the_system_does_not() -> None:
     cells = nation(10, 10, 1.0)
-    one = mechanism(stage_one=GaussianNoise(9), stage_two=GaussianNoise(99), suppression=-9)
+    one = mechanism(stage_one=GaussianNoise(variance=9), stage_two=GaussianNoise(variance=99), suppression=-9)
     first, second, other = (released(cells, one, seed=seed) for seed in (1, 1, 2))
     assert first.values.tolist() == second.values.tolist()
     assert first.values.tolist() != other.values.tolist()
@@ -212,7 +215,10 @@ def test_drawn_some_groups_at_a_time_nothing_changes(monkeypatch: pytest.MonkeyP
     chance = np.random.default_rng(4)
     true = chance.poisson(3, (40, 30, 2, 23)) * (chance.random((40, 30, 1, 1)) < 0.6)
     counts = FakeCounts({("COUNTY", 1): true})
-    exact, loud = mechanism(), mechanism(stage_one=GaussianNoise(400), stage_two=GaussianNoise(9))
+    exact, loud = (
+        mechanism(),
+        mechanism(stage_one=GaussianNoise(variance=400), stage_two=GaussianNoise(variance=9)),
+    )
     none = specification(30)
     whole = noisy(counts, none, exact, allow_negative=True)
     sizes = [noisy(counts, none, loud, allow_negative=True, source=NotPrivateSeededEntropy(5)).size]

@@ -39,7 +39,12 @@ def weights(noise: Noise, reach: int) -> dict[int, float]:
 
 
 PLAN = configuration_2020(), specification_2020()
-NOISES = [GaussianNoise("5000/159"), GaussianNoise("2500/1067"), LaplaceNoise(4), GaussianNoise("0.2")]
+NOISES = [
+    GaussianNoise(variance="5000/159"),
+    GaussianNoise(variance="2500/1067"),
+    LaplaceNoise(scale=4),
+    GaussianNoise(variance="0.2"),
+]
 
 
 def test_the_rho_of_2020_are_those_of_three_margins() -> None:
@@ -57,7 +62,9 @@ def test_the_exact_rho_keeps_the_margin_and_no_less_does(margin: int) -> None:
     assert rho < design.rho_for_margin(margin)
 
     def outside(budget: Fraction) -> float:
-        probabilities = weights(GaussianNoise(Fraction(9) / (2 * Fraction(9, 10) * budget)), 14 * margin + 20)
+        probabilities = weights(
+            GaussianNoise(variance=Fraction(9) / (2 * Fraction(9, 10) * budget)), 14 * margin + 20
+        )
         return fsum(p for x, p in probabilities.items() if abs(x) > margin)
 
     assert outside(rho) <= 0.05
@@ -95,7 +102,7 @@ def test_suppression_and_bias_by_drawing() -> None:
     Noise of a tenth more variance is found out.
     """
     draws, size, threshold = 200_000, 25, 21
-    noise = GaussianNoise("5000/159")
+    noise = GaussianNoise(variance="5000/159")
     drawn = size + np.asarray(sample(noise, draws, source=NotPrivateSeededEntropy(7)))
     released = drawn[drawn > threshold]
     error = 5 * released.std() / len(released) ** 0.5
@@ -103,7 +110,7 @@ def test_suppression_and_bias_by_drawing() -> None:
     (dropped,) = design.shown([size], noise, threshold).suppressed
     assert abs(released.mean() - size - bias) < error
     assert abs(1 - len(released) / draws - dropped) < 5 * (dropped * (1 - dropped) / draws) ** 0.5
-    wider = design.shown([size], GaussianNoise(Fraction(11, 10) * Fraction(5000, 159)), threshold)
+    wider = design.shown([size], GaussianNoise(variance=Fraction(11, 10) * Fraction(5000, 159)), threshold)
     assert abs(released.mean() - size - wider.bias[0]) > error
 
 
@@ -113,17 +120,17 @@ def test_partial_means_of_geometric_noise_have_a_closed_form() -> None:
     edges = np.array([-7, -1, 0, 4, 30])
     # sum over x > b of x (1-r)/(1+r) r^x = r^(b+1) (b + 1 - b r) / (1 - r^2), for b >= 0
     closed = [r ** (b + 1) * (b + 1 - b * r) / (1 - r * r) for b in np.maximum(edges, -edges - 1)]
-    assert design.partial_means(LaplaceNoise(scale), edges) == pytest.approx(closed, rel=1e-12)
+    assert design.partial_means(LaplaceNoise(scale=scale), edges) == pytest.approx(closed, rel=1e-12)
 
 
 def test_large_groups_are_kept_unbiased() -> None:
-    found = design.shown([10_000, 10**6], GaussianNoise(625), 93)
+    found = design.shown([10_000, 10**6], GaussianNoise(variance=625), 93)
     assert found.suppressed.tolist() == [0.0, 0.0]
     assert np.abs(found.bias).max() < 1e-12
 
 
 def test_sizes_and_thresholds() -> None:
-    noise = GaussianNoise(625)
+    noise = GaussianNoise(variance=625)
     sizes = design.smallest_sizes(noise, relative_margin="1/2")
     for cells, size in zip(CELLS, sizes, strict=True):
         assert size / cells / 2 + 1e-9 >= 49  # half of an average cell; the noise is within 49
@@ -132,7 +139,7 @@ def test_sizes_and_thresholds() -> None:
     for cells, size in zip(CELLS, totals, strict=True):
         inside = [noise.within(people // 10, draws=cells) for people in (size - 1, size)]
         assert inside[0] < 0.95 <= inside[1]
-    stage_one = GaussianNoise(5625)
+    stage_one = GaussianNoise(variance=5625)
     steps = design.thresholds_for(sizes[1:], stage_one, chance="0.9")
     probabilities = weights(stage_one, 900)
     for size, step in zip(sizes[1:], steps, strict=True):
@@ -142,7 +149,7 @@ def test_sizes_and_thresholds() -> None:
 
 
 def test_chances_of_tables() -> None:
-    noise, steps = GaussianNoise("22500/1067"), (471, 971, 6971)
+    noise, steps = GaussianNoise(variance="22500/1067"), (471, 971, 6971)
     chances = design.table_chances([0, 471, 968, 7000], noise, steps)
     assert chances.sum(axis=1) == pytest.approx(1)
     probabilities = weights(noise, 200)
@@ -184,7 +191,7 @@ def test_geometric_noise_wins_for_few_counts_and_loses_for_many() -> None:
     few, many = (design.rivals([(11, counts)], delta="1e-10") for counts in (2, 200))
     assert few.geometric_epsilon < few.gaussian_epsilon
     assert many.geometric_epsilon > many.gaussian_epsilon
-    for noise in (GaussianNoise(few.variances[0]), LaplaceNoise(few.scales[0])):
+    for noise in (GaussianNoise(variance=few.variances[0]), LaplaceNoise(scale=few.scales[0])):
         inside = fsum(p for x, p in weights(noise, 400).items() if abs(x) <= 11)
         assert 0.95 <= inside < 0.95001
 
@@ -273,7 +280,7 @@ def test_pure_privacy_is_designed_alike() -> None:
     assert found.costs[0].budget == Fraction("6.5")
     for level, part in zip(found.levels, told.mechanisms, strict=True):
         assert (level.mechanism, level.second) == (part, Fraction(9, 10) * (part.budget or 0))
-        noise = LaplaceNoise(9 / (Fraction(9, 10) * (part.budget or 0)))
+        noise = LaplaceNoise(scale=9 / (Fraction(9, 10) * (part.budget or 0)))
         inside = [
             fsum(p for x, p in weights(noise, 4000).items() if abs(x) <= m)
             for m in (level.margin - 1, level.margin)
@@ -345,7 +352,7 @@ def test_what_a_cap_misses_is_what_people_lose() -> None:
 
 def test_it_follows_a_slider() -> None:
     """Each call takes less than 50 ms of processor time, the least of three."""
-    noise = GaussianNoise(625)
+    noise = GaussianNoise(variance=625)
     calls = (
         lambda: design.sizing(*PLAN, "US", exact=False),
         lambda: design.shown(np.arange(2000), noise, 93),
@@ -367,12 +374,12 @@ def test_bad_input() -> None:
         lambda: design.rho_for_margin(3, gamma=1),
         lambda: design.exact_rho_for_margin(0),
         lambda: design.exact_rho_for_margin(2.5),  # type: ignore[arg-type]
-        lambda: design.shown([-1], GaussianNoise(1), 3),
-        lambda: design.shown([0.5], GaussianNoise(1), 3),
+        lambda: design.shown([-1], GaussianNoise(variance=1), 3),
+        lambda: design.shown([0.5], GaussianNoise(variance=1), 3),
         lambda: design.thresholds_for((), None),
         lambda: design.sizing(design.changed(*PLAN, levels=[("USA", 2)]), PLAN[1], "PR"),
         lambda: design.sizing(design.changed(*PLAN, rhos={("USA", 2): 100}), PLAN[1], "US"),
-        lambda: design.changed(*PLAN, rhos={("USA", 2): 0.1}),  # type: ignore[dict-item]
+        lambda: design.changed(*PLAN, rhos={("USA", 2): 1 / 3}),
         lambda: design.changed(*PLAN, chance="1"),
     ):
         with pytest.raises(InputError):

@@ -24,8 +24,8 @@ from discreet.testing import NotPrivateSeededEntropy
 ALARM = 1e-6
 REGIONS, ITERATIONS = 600, 500
 NOISES: list[tuple[Noise, Noise]] = [
-    (GaussianNoise(30), GaussianNoise(20)),
-    (LaplaceNoise(6), LaplaceNoise(4)),
+    (GaussianNoise(variance=30), GaussianNoise(variance=20)),
+    (LaplaceNoise(scale=6), LaplaceNoise(scale=4)),
 ]
 IDS = ("zcdp", "puredp")
 
@@ -140,13 +140,13 @@ def test_thresholds_that_are_equal_skip_a_table() -> None:
 def test_a_geography_without_regions_has_no_groups() -> None:
     groups = specification(4)
     for changes in ({"suppression": None}, {"suppression": 3}):
-        one = mechanism(stage_one=GaussianNoise(5), stage_two=GaussianNoise(5), **changes)
+        one = mechanism(stage_one=GaussianNoise(variance=5), stage_two=GaussianNoise(variance=5), **changes)
         counts = FakeCounts({("COUNTY", 1): np.zeros((0, 4, 2, 23), dtype=np.int64)})
         assert noisy(counts, groups, one, allow_negative=False).size == 0
 
 
 def test_the_cells_of_empty_groups_are_the_noise_of_stage_two() -> None:
-    one = small(GaussianNoise(30), GaussianNoise(20))
+    one = small(GaussianNoise(variance=30), GaussianNoise(variance=20))
     part = drawn(one, 3)
     cells = part.keep(part.table > 0).values.astype(float)
     assert cells.size > 100_000
@@ -166,7 +166,9 @@ def test_no_region_and_no_iteration_is_favoured() -> None:
 
 
 def test_groups_with_people_are_left_to_their_own_count() -> None:
-    one = mechanism(stage_one=GaussianNoise(30), stage_two=GaussianNoise(20), suppression=-2)
+    one = mechanism(
+        stage_one=GaussianNoise(variance=30), stage_two=GaussianNoise(variance=20), suppression=-2
+    )
     region, iteration = (part.ravel().astype(np.int32) for part in np.indices((REGIONS, ITERATIONS)))
     full = np.random.default_rng(1).random(region.size) < 0.3
     part = mechanisms.survivors(
@@ -185,7 +187,9 @@ def test_groups_with_people_are_left_to_their_own_count() -> None:
 
 
 def test_iterations_need_not_be_numbered_through() -> None:
-    one = mechanism(stage_one=GaussianNoise(30), stage_two=GaussianNoise(20), suppression=-2)
+    one = mechanism(
+        stage_one=GaussianNoise(variance=30), stage_two=GaussianNoise(variance=20), suppression=-2
+    )
     iterations = np.array([3, 8, 20], dtype=np.int32)
     part = mechanisms.survivors(one, 100, iterations, np.array([7], np.int32), np.array([8], np.int32))
     assert set(part.iteration.tolist()) == {3, 8, 20}
@@ -204,14 +208,16 @@ def test_without_noise_an_empty_group_is_dropped_unless_it_is_large() -> None:
 
 def test_the_chance_of_production_is_that_of_the_published_thresholds() -> None:
     # the paper: T = 93 at rho 0.008 and gamma 0.1, so 1e-4 of the empty groups survive at most
-    survival = mechanisms.Survival(GaussianNoise(5625), GaussianNoise(625), (4971, 19971, 149971), 93)
-    assert survival.chance() == pytest.approx(float(GaussianNoise(625).sf(93)), rel=1e-12)
+    survival = mechanisms.Survival(
+        GaussianNoise(variance=5625), GaussianNoise(variance=625), (4971, 19971, 149971), 93
+    )
+    assert survival.chance() == pytest.approx(float(GaussianNoise(variance=625).sf(93)), rel=1e-12)
     assert survival.chance() < 1e-4
     # 2.6e8 pairs: some 24,000 groups instead of 5e8 draws, in well under a second
     part = mechanisms.survivors(
         mechanism(
-            stage_one=GaussianNoise(5625),
-            stage_two=GaussianNoise(625),
+            stage_one=GaussianNoise(variance=5625),
+            stage_two=GaussianNoise(variance=625),
             thresholds=(4971, 19971, 149971),
             suppression=93,
         ),

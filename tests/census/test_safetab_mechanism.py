@@ -36,12 +36,20 @@ def test_variances_and_thresholds_of_2020(which: str, many: int) -> None:
         wide = "wide" if one.geography in ("USA", "STATE", "PR-STATE") else "narrow"
         rho, variances, thresholds = FACTS["regional" if one.level == 1 else wide]
         assert one.budget == Fraction(rho)
-        assert [one.total_only, one.stage_one, one.stage_two] == [GaussianNoise(text) for text in variances]
+        assert [one.total_only, one.stage_one, one.stage_two] == [
+            GaussianNoise(variance=text) for text in variances
+        ]
         assert one.thresholds == thresholds
 
 
 @pytest.mark.parametrize(
-    "noise", [GaussianNoise(625), GaussianNoise("0.3"), LaplaceNoise(7), LaplaceNoise("0.2")]
+    "noise",
+    [
+        GaussianNoise(variance=625),
+        GaussianNoise(variance="0.3"),
+        LaplaceNoise(scale=7),
+        LaplaceNoise(scale="0.2"),
+    ],
 )
 @pytest.mark.parametrize("chance", [Fraction(1, 2), Fraction(9, 10), CHANCE])
 def test_an_empty_group_is_dropped_with_at_least_the_chance(noise: Noise, chance: Fraction) -> None:
@@ -75,9 +83,9 @@ def test_pure_privacy_has_geometric_noise(tmp_path: Path) -> None:
     params = write_params(tmp_path, privacy_defn="puredp")
     found = mechanism(read_configuration(params), read_specification(params), "TRACT", 2)
     # four groups at most (two of the island's), epsilon 1/2, a tenth of it for the first stage
-    assert (found.total_only, found.stage_one) == (LaplaceNoise(8), LaplaceNoise(80))
-    assert found.stage_two == LaplaceNoise(Fraction(80, 9))
-    assert found.suppression == LaplaceNoise(Fraction(80, 9)).quantile("0.99")
+    assert (found.total_only, found.stage_one) == (LaplaceNoise(scale=8), LaplaceNoise(scale=80))
+    assert found.stage_two == LaplaceNoise(scale=Fraction(80, 9))
+    assert found.suppression == LaplaceNoise(scale=Fraction(80, 9)).quantile("0.99")
 
 
 def test_levels_without_a_budget_have_no_noise(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from discreet.noise import GaussianNoise, LaplaceNoise
 
 REGIONS = [f"{i:011}" for i in range(40)]
 ITERATIONS = [f"{1000 + i}" for i in range(12)]
-NOISES = (GaussianNoise("1250/53"), None, LaplaceNoise(3))
+NOISES = (GaussianNoise(variance="1250/53"), None, LaplaceNoise(scale=3))
 
 
 def some(seed: int, size: int = 200) -> GroupArrays:
@@ -104,8 +104,8 @@ def test_an_empty_release_has_its_headers(tmp_path: Path) -> None:
 
 def test_the_bureaus_margin_next_to_a_whole_number_is_told_exactly() -> None:
     # 1.96 sigma = 49 exactly at 625; one part in 1e30 less is 48, which floats cannot see
-    assert stated(GaussianNoise(625), 1) == Margin("625", 49, 49)
-    below = GaussianNoise(625 - Fraction(1, 10**30))
+    assert stated(GaussianNoise(variance=625), 1) == Margin("625", 49, 49)
+    below = GaussianNoise(variance=625 - Fraction(1, 10**30))
     assert stated(below, 1) == Margin("625", 49, 48)
 
 
@@ -129,7 +129,7 @@ def test_margins_of_geometric_noise_agree_with_another_way(cells: int) -> None:
         for scale in (Fraction(1, 2), Fraction(9, 2), Fraction(90), Fraction(12345, 7)):
             r = mpmath.exp(-mpmath.mpf(scale.denominator) / scale.numerator)
             variance = cells * 2 * r / (1 - r) ** 2
-            found = stated(LaplaceNoise(scale), cells)
+            found = stated(LaplaceNoise(scale=scale), cells)
             assert found.bureau == int(mpmath.floor(mpmath.mpf("1.96") * mpmath.sqrt(variance)))
             assert abs(mpmath.mpf(found.variance) / variance - 1) < mpmath.mpf("1e-14")
 

@@ -286,8 +286,8 @@ def test_pure_privacy_is_counted_in_epsilons(tmp_path: Path, params: Callable[..
     assert done.budgets == {"US": Fraction("2.7")}
     state, county = (place.mechanism for place in done.places)
     # stability 9 and 6: scales 9 / 0.81 and 6 / 1.62 of the second stage
-    assert state.stage_two == LaplaceNoise("100/9")
-    assert county.stage_two == LaplaceNoise("100/27")
+    assert state.stage_two == LaplaceNoise(scale="100/9")
+    assert county.stage_two == LaplaceNoise(scale="100/27")
     assert county.suppression == county.stage_two.quantile("0.5") == 0
     t1 = rows(tmp_path / "out" / "t1.csv")
     assert min(int(row["COUNT"]) for row in t1) == 0

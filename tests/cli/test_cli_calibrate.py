@@ -111,7 +111,7 @@ def test_margins_of_error(discreet, small):
     state, county = found["levels"]
     for query in state["queries"]:
         assert query["margins"][1] == 5
-        assert GaussianNoise(Fraction(query["after"]) * Fraction(1001, 1000)).margin() == 6
+        assert GaussianNoise(variance=Fraction(query["after"]) * Fraction(1001, 1000)).margin() == 6
     assert county["factor"] == 1
     assert found["upper"] <= found["delta"]
 

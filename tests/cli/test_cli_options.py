@@ -14,6 +14,7 @@ from present import IS_WHOLE, PRESENT, functions_of
 
 from discreet import (
     Certificate,
+    InputError,
     account,
     calibrate,
     estimation,
@@ -263,7 +264,7 @@ def test_a_function_takes_the_fields_of_its_question(command: str) -> None:
     assert list(taken) == [one.name for one in fields(question)]
     assert all(one.annotation is not inspect.Parameter.empty for one in taken.values())
     needed = {name: "x" for name, one in taken.items() if one.default is inspect.Parameter.empty}
-    with pytest.raises(TypeError, match="got an unexpected keyword argument 'out_folder'"):
+    with pytest.raises(InputError, match="does not take out_folder; it takes"):
         function(**needed, out_folder="y")
 
 

@@ -81,7 +81,7 @@ def test_the_sum_over_the_largest_noise(cells: int, right: float) -> None:
 
 def simulated(variance: float, priors: np.ndarray, draws: int, seed: int) -> float:
     random = np.random.default_rng(seed)
-    noise = DiscreteGaussian(Fraction(variance))
+    noise = DiscreteGaussian(variance=Fraction(variance))
     cumulated = np.cumsum(noise.pmf(np.arange(-60, 61)))
     off = np.searchsorted(cumulated, random.random((draws, priors.size))) - 60
     truth = random.choice(priors.size, draws, p=priors)

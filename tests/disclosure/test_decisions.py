@@ -143,7 +143,7 @@ def test_less_noise_may_even_help_the_target() -> None:
 def test_by_simulation() -> None:
     # decisions on drawn noise; a proportion within 5 standard errors: 6e-7 false alarms
     n = 400_000
-    draws = sample(GaussianNoise(5), n, source=NotPrivateSeededEntropy(11))
+    draws = sample(GaussianNoise(variance=5), n, source=NotPrivateSeededEntropy(11))
     share = decide(draws + 1, variance=5, prior="2/5", known=0).mean()
     exact = decision_accuracy(variance=5, prior="2/5", given="present")
     assert abs(share - exact) < 5 * math.sqrt(exact * (1 - exact) / n)

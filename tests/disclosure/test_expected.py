@@ -91,7 +91,7 @@ def test_floor_at_zero(known: int, truth: str) -> None:
 
 def test_by_simulation() -> None:
     # mean of the posterior over draws of the package's sampler; 5 standard errors: 6e-7 false alarms
-    noise, n = GaussianNoise(10), 400_000
+    noise, n = GaussianNoise(variance=10), 400_000
     draws = sample(noise, n, source=NotPrivateSeededEntropy(7))
     found = posterior(draws + 1 + 3, variance=10, prior="1/5", known=3)
     error = found.std() / math.sqrt(n)

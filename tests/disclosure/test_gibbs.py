@@ -17,7 +17,7 @@ GROUP = Area(name="block group", noisy=1, rho="0.2465")
 def stationary(*, constrained: bool) -> float:
     """P[X1 = 1] to which drawing X2 given X1, then X1 given X2, tends: from its 2 x 2 transition matrix."""
     one, two = (float(area.variance) for area in (BLOCK, GROUP))
-    laws = [DiscreteGaussian(str(variance)) for variance in (one, two, 27 * one)]
+    laws = [DiscreteGaussian(variance=str(variance)) for variance in (one, two, 27 * one)]
     block, group, beside = (lambda off, law=law: np.exp(law.log_pmf(off)) for law in laws)
     x1, x2 = np.arange(2)[:, None], np.arange(25)[None, :]
     joint = group(1 - x2) * beside(-1 - (x2 - x1))

@@ -208,7 +208,7 @@ def test_a_large_hierarchy_agrees_with_simulation() -> None:
 
     def noise(variance: float, size: int) -> np.ndarray:
         x = np.arange(-60, 61)
-        return random.choice(x, p=GaussianNoise(Fraction(variance)).pmf(x), size=size)
+        return random.choice(x, p=GaussianNoise(variance=Fraction(variance)).pmf(x), size=size)
 
     kept = block + noise(2, n) == 1002
     block, group = block[kept], group[kept]

@@ -99,7 +99,7 @@ def test_the_two_directions_are_two_questions() -> None:
 def test_a_normal_loss_has_its_closed_form(times: int) -> None:
     """Accuracy Phi(s/2), quantiles s^2/2 + s z, s the standard deviation of the loss."""
     s = math.sqrt(times / 5)
-    row, rare = part_risks([ContinuousGaussian(5, times=times)], [Fraction(1, 2), Fraction(1, 50)])
+    row, rare = part_risks([ContinuousGaussian(variance=5, times=times)], [Fraction(1, 2), Fraction(1, 50)])
     assert row.accuracy == pytest.approx(norm.cdf(s / 2), rel=1e-10)
     marks = 1 / (1 + np.exp(-(s * s / 2 + s * norm.ppf(QUANTILES))))
     assert np.all(np.array(row.quantiles) >= marks)
@@ -134,7 +134,7 @@ def test_a_grid_bounds_what_a_list_has(events: list[Noise], monkeypatch: pytest.
 
 def test_power_noise_of_exponent_two_is_gaussian() -> None:
     law = PowerNoise(2, 4, times=3)
-    same = DiscreteGaussian(8, times=3)
+    same = DiscreteGaussian(variance=8, times=3)
     for one, other in zip(part_risks([law], PRIORS), part_risks([same], PRIORS), strict=True):
         assert one.accuracy == pytest.approx(other.accuracy, rel=1e-8)
         assert one.expected == pytest.approx(other.expected, rel=1e-6)

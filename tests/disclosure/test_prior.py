@@ -14,7 +14,7 @@ from discreet.numbers import prior
 
 def test_what_is_read() -> None:
     assert prior("1/864") == prior(Fraction(1, 864)) == Fraction(1, 864)
-    assert prior(0.1) == Fraction(0.1) != Fraction(1, 10)
+    assert prior(0.1) == Fraction(1, 10) != Fraction(0.1)
     assert prior(np.float64(0.5)) == Fraction(1, 2)
     assert prior("1e-300") == Fraction(1, 10**300)
 

@@ -86,7 +86,7 @@ def write(path: Path, text: str) -> Path:
 
 
 def test_measurements_by_level(tmp_path: Path) -> None:
-    values = sample(GaussianNoise(5), 3000, source=NotPrivateSeededEntropy(3)) + 2
+    values = sample(GaussianNoise(variance=5), 3000, source=NotPrivateSeededEntropy(3)) + 2
     lines = ["unit,level,query,cell,value,variance"]
     lines += [
         f"u{i},{'Block' if i % 3 else 'State'},q,c,{y},{5 if i % 3 else 2.5}" for i, y in enumerate(values)
@@ -129,7 +129,7 @@ def test_the_share_of_doubled_odds_is_what_the_truth_would_give(tmp_path: Path) 
     # rows whose target is there and whose known count is not told: the averaged share against the real
     # one, which uses the true counts; 5 standard errors of a proportion: 6e-7 false alarms
     n = 40_000
-    noise = sample(GaussianNoise(4), n, source=NotPrivateSeededEntropy(5))
+    noise = sample(GaussianNoise(variance=4), n, source=NotPrivateSeededEntropy(5))
     values = 30 + noise
     path = write(tmp_path / "m.csv", "value,variance\n" + "".join(f"{y},4\n" for y in values))
     found = table_risk(path, prior="1/10", law="flat").total
@@ -148,7 +148,7 @@ def test_a_count_too_long_for_a_float_is_refused(tmp_path: Path) -> None:
 def sparse(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """True counts, two in a hundred of them 1 and the others 0, and noisy ones of variance 5."""
     counts = (np.random.default_rng(seed).random(rows) < 0.02).astype(np.int64)
-    return counts, counts + sample(GaussianNoise(5), rows, source=NotPrivateSeededEntropy(seed))
+    return counts, counts + sample(GaussianNoise(variance=5), rows, source=NotPrivateSeededEntropy(seed))
 
 
 def test_a_sparse_table_of_a_million_cells(tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_a_sparse_table_of_a_million_cells(tmp_path: Path) -> None:
     real = odds_double(noisy, variance=5, known=0)
     assert found.share_doubled == pytest.approx(real.mean(), rel=0.06)
     assert found.targets_doubled == pytest.approx(real[counts == 1].mean(), rel=0.06)
-    assert found.targets_doubled == pytest.approx(GaussianNoise(5).sf(2), rel=0.03)
+    assert found.targets_doubled == pytest.approx(GaussianNoise(variance=5).sf(2), rel=0.03)
     flat = table_risk(tmp_path / "t.parquet", prior="1/10", law="flat").total
     assert flat.share_doubled < real.mean() / 10  # what used to be said
 
@@ -175,7 +175,7 @@ def test_the_law_a_table_suggests_is_near_the_true_one(law: str) -> None:
         "geometric": random.geometric(0.3, 200_000) - 1,
         "constant": np.full(200_000, 30),
     }[law]
-    noisy = counts + sample(GaussianNoise(5), counts.size, source=NotPrivateSeededEntropy(4))
+    noisy = counts + sample(GaussianNoise(variance=5), counts.size, source=NotPrivateSeededEntropy(4))
     rows = Histogram(5.0)
     for part in np.array_split(noisy.astype(float), 3):
         rows.add(part)
@@ -188,7 +188,7 @@ def test_the_law_a_table_suggests_is_near_the_true_one(law: str) -> None:
     values, often = rows.seen()
     risk = averages.at(values)
     people = often * risk.targets
-    assert people @ risk.doubled / people.sum() == pytest.approx(GaussianNoise(5).sf(2), rel=0.05)
+    assert people @ risk.doubled / people.sum() == pytest.approx(GaussianNoise(variance=5).sf(2), rel=0.05)
     assert people @ risk.ratio / people.sum() == pytest.approx(
         expected_ratio(variance=5, prior="1/10"), rel=0.01
     )
@@ -229,7 +229,7 @@ NASTY = {
 @pytest.mark.parametrize("variance", ["5", "1/10000", "1/5", "400"])
 def test_nasty_tables(tmp_path: Path, kind: str, variance: str) -> None:
     """A large count is no disclosure: what a row tells depends on its neighbours, not on its size."""
-    law = GaussianNoise(variance)
+    law = GaussianNoise(variance=variance)
     rows = np.array(NASTY[kind](sample(law, 200, source=NotPrivateSeededEntropy(1))), dtype=np.int64)
     path = write(
         tmp_path / "t.csv", "COUNT,NOISE_VARIANCE\n" + "".join(f"{y},{float(law.variance)}\n" for y in rows)
@@ -261,7 +261,7 @@ def test_nasty_tables(tmp_path: Path, kind: str, variance: str) -> None:
 
 
 def test_a_large_row_leaves_the_others_alone(tmp_path: Path) -> None:
-    noise = sample(GaussianNoise(5), 200, source=NotPrivateSeededEntropy(1))
+    noise = sample(GaussianNoise(variance=5), 200, source=NotPrivateSeededEntropy(1))
     texts = []
     for more in ([], [10**6], [10**9] * 300):
         path, out = tmp_path / "t.csv", tmp_path / "out.csv"
@@ -275,12 +275,12 @@ def test_a_large_row_leaves_the_others_alone(tmp_path: Path) -> None:
 @pytest.mark.parametrize("far", [30, 60, 131, 132, 133, 150, 167, 168, 10**6])
 def test_a_lonely_row_is_not_its_own_witness(tmp_path: Path, far: int) -> None:
     """One row of 30 among noise around zero: that its count is 30 is not known, nor is that of 10^6."""
-    noise = sample(GaussianNoise(5), 200, source=NotPrivateSeededEntropy(1))
+    noise = sample(GaussianNoise(variance=5), 200, source=NotPrivateSeededEntropy(1))
     path = write(tmp_path / "t.csv", "value,variance\n" + "".join(f"{y},5\n" for y in [*noise, far]))
     found = table_risk(path, prior="1/10", out=tmp_path / "out.csv")
     last = (tmp_path / "out.csv").read_text().splitlines()[-1].split(",")
     assert float(last[3]) == pytest.approx(expected_ratio(variance=5, prior="1/10"), rel=1e-12)
-    assert float(last[4]) == pytest.approx(GaussianNoise(5).sf(2), rel=1e-12)
+    assert float(last[4]) == pytest.approx(GaussianNoise(variance=5).sf(2), rel=1e-12)
     assert "(for 1 row that is large or has few others near, all counts" in table_adversary(found)
 
 
@@ -337,13 +337,13 @@ def test_rows_with_known_counts_are_confidential(tmp_path: Path) -> None:
 
 def test_small_variances_are_those_of_the_noise(tmp_path: Path) -> None:
     for parameter in ("1/5", "1/2", "1"):
-        true = GaussianNoise(parameter).true_variance()
+        true = GaussianNoise(variance=parameter).true_variance()
         assert float(GaussianNoise.of_true_variance(true).variance) == pytest.approx(
             float(Fraction(parameter)), rel=1e-10
         )
     for true in (1e-300, 1e-12, 1e-4, 1.0, 1.3, 1.9):
         assert GaussianNoise.of_true_variance(true).true_variance() == pytest.approx(true, rel=1e-9)
-    true = GaussianNoise("1/5").true_variance()
+    true = GaussianNoise(variance="1/5").true_variance()
     path = write(tmp_path / "m.csv", f"value,variance\n1,{true!r}\n")
     assert table_risk(path, prior="1/10", known=0).total.maximum == pytest.approx(
         ratio(1, variance="1/5", prior="1/10", known=0), rel=1e-9

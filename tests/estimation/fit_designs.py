@@ -176,11 +176,11 @@ def warnings(design: Design, rehearsals: int, seed: int, factors: dict[str, floa
 
 
 def gaussian(size: str) -> Noise:
-    return DiscreteGaussian(Fraction(size))
+    return DiscreteGaussian(variance=Fraction(size))
 
 
 def laplace(scale: str) -> Noise:
-    return DiscreteLaplace(Fraction(scale))
+    return DiscreteLaplace(scale=Fraction(scale))
 
 
 def designs() -> list[Design]:

@@ -62,7 +62,9 @@ def drawn(seed: int) -> Drawn:
         laws: dict[str, Noise] = {}
         for query in asked:
             size = Fraction(str(rng.choice(choice)))
-            laws[query] = DiscreteLaplace(size) if rng.random() < 0.1 else DiscreteGaussian(size)
+            laws[query] = (
+                DiscreteLaplace(scale=size) if rng.random() < 0.1 else DiscreteGaussian(variance=size)
+            )
         kinds.append(laws)
     held = rng.random() < 0.25
     leaves = np.setdiff1d(np.arange(len(parent)), parent)

@@ -35,7 +35,9 @@ class Design:
         self.truth[starts[-1] :] = counts
         for unit in range(len(parent) - 1, 0, -1):
             self.truth[parent[unit]] += self.truth[unit]
-        self.laws = [{query: DiscreteGaussian(size) for query, size in one.items()} for one in variances]
+        self.laws = [
+            {query: DiscreteGaussian(variance=size) for query, size in one.items()} for one in variances
+        ]
         self.queries = tuple(dict.fromkeys(query for one in variances for query in one))
         self.every = np.arange(len(parent))
         self.exact = {exact: (self.every[:1], self.rows(exact)[:1])} if exact else {}

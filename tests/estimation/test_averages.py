@@ -9,14 +9,14 @@ from discreet.errors import InputError
 from discreet.estimation.averages import _Widths, average
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise
 
-STATE = DiscreteGaussian("121000000/70811"), DiscreteGaussian("200000/117")
+STATE = DiscreteGaussian(variance="121000000/70811"), DiscreteGaussian(variance="200000/117")
 """The noise of PH1's numerator and denominator in a state, by race (production of the Supplemental DHC)."""
 
 LAWS: dict[str, tuple[Noise, Noise]] = {
     "state": STATE,
-    "wide": (DiscreteGaussian(20), DiscreteGaussian(7)),
-    "narrow": (DiscreteGaussian("1/2"), DiscreteGaussian("1/2")),
-    "laplace": (DiscreteLaplace(3), DiscreteLaplace(1)),
+    "wide": (DiscreteGaussian(variance=20), DiscreteGaussian(variance=7)),
+    "narrow": (DiscreteGaussian(variance="1/2"), DiscreteGaussian(variance="1/2")),
+    "laplace": (DiscreteLaplace(scale=3), DiscreteLaplace(scale=1)),
 }
 
 
@@ -71,7 +71,7 @@ def test_the_ends_are_where_the_truth_would_be_contradicted(households: int) -> 
 
 
 def test_an_average_of_nothing_is_all_that_can_be() -> None:
-    noise = [DiscreteGaussian(100)]
+    noise = [DiscreteGaussian(variance=100)]
     for number in (-30.0, 0.0, 3.0):
         found = average(5, number, total_noise=noise, number_noise=noise, at_least=1, at_most=10)
         assert (found.lower, found.upper) == (1, 10) or found.lower == 1
@@ -80,7 +80,7 @@ def test_an_average_of_nothing_is_all_that_can_be() -> None:
 
 
 def test_what_makes_no_sense_is_refused() -> None:
-    noise = [DiscreteGaussian(100)]
+    noise = [DiscreteGaussian(variance=100)]
     with pytest.raises(InputError, match="the first must be the smaller"):
         average(5, 2, total_noise=noise, number_noise=noise, at_least=4, at_most=4)
     with pytest.raises(InputError, match="level is 90"):

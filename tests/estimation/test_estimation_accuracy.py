@@ -146,7 +146,7 @@ def test_intervals_cover(
     made: list[Noise] = []
     for law in laws:
         kind, size = law.split()
-        made.append(GaussianNoise(size) if kind == "gaussian" else LaplaceNoise(size))
+        made.append(GaussianNoise(variance=size) if kind == "gaussian" else LaplaceNoise(scale=size))
     draws = 200_000
     error = np.random.default_rng(3).normal(size=draws) * rest**0.5
     variance = rest
@@ -163,7 +163,7 @@ def test_intervals_cover(
 
 def test_a_plain_gaussian_would_not_cover() -> None:
     """The note: a State's total, weight 0.99 on one noise of variance 1.2: 90 % covers 84.7 %."""
-    law = GaussianNoise("1.2")
+    law = GaussianNoise(variance="1.2")
     error = 0.99 * sample(law, 200_000, source=NotPrivateSeededEntropy(1))
     error = error + np.random.default_rng(2).normal(size=200_000) * 0.1
     variance = 0.99**2 * law.true_variance() + 0.01

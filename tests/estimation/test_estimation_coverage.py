@@ -37,8 +37,8 @@ def widths(
     return [float(found.at().widths("total", level)[unit, 0]) for level in (0.9, 0.95)]
 
 
-ONE = {"total": DiscreteGaussian(1)}
-MANY = {"detailed": DiscreteGaussian(2)}
+ONE = {"total": DiscreteGaussian(variance=1)}
+MANY = {"detailed": DiscreteGaussian(variance=2)}
 
 
 @pytest.mark.parametrize(
@@ -61,7 +61,7 @@ def test_noises_that_dominate_are_found(
 ) -> None:
     variance, many = law
     reach = np.arange(-60, 61)
-    one = DiscreteGaussian(variance).pmf(reach)
+    one = DiscreteGaussian(variance=variance).pmf(reach)
     chances = one
     for _ in range(many - 1):
         chances = np.convolve(chances, one)
@@ -73,7 +73,7 @@ def test_noises_that_dominate_are_found(
 
 def test_wide_noises_of_different_weights_take_little_memory() -> None:
     """The points of two laws were multiplied: 12,000 by 12,000 of them."""
-    law = DiscreteGaussian(1_000_000)
+    law = DiscreteGaussian(variance=1_000_000)
     terms = Terms.of([(np.zeros(3, dtype=np.int64), np.array([1.0, -0.7, 1.0]), law, 1.0)])
     variance = (2 + 0.49) * law.true_variance()
     (width,) = half_widths(np.array([variance]), terms, 0.95)
@@ -82,7 +82,7 @@ def test_wide_noises_of_different_weights_take_little_memory() -> None:
 
 def test_a_union_of_few_noises_has_their_law() -> None:
     """Two children of three, each with noise of variance 1: the Gaussian 95 % interval covers 92.9 %."""
-    law = DiscreteGaussian(1)
+    law = DiscreteGaussian(variance=1)
     tree = Tree(np.array([-1, 0, 0, 0]), np.array([0, 1, 1, 1]), (0, 1))
     noisy = {"total": (np.arange(1, 4), np.array([[4], [5], [6]]))}
     given = Measurements(tree, (InMemory([{}, {"total": law}], noisy),))
@@ -178,7 +178,7 @@ def test_the_margin_is_the_largest_of_a_level() -> None:
     made = Release(name="small", neighbours="bounded", levels=levels, attributes=Attributes({"a": 1}))
     tree = Tree(np.array([-1, -1, 0, 1, 1]), np.array([0, 0, 1, 1, 1]), (0, 2), ("Top", "Low"))
     found = accuracy(made, tree=tree)
-    told = [{"total": DiscreteGaussian(Fraction(v))} for v in laws.values()]
+    told = [{"total": DiscreteGaussian(variance=Fraction(v))} for v in laws.values()]
     given = Measurements(tree, (InMemory(told, {"total": (np.arange(5), np.zeros((5, 1)))}),))
     widths = Estimates(Attributes({"a": 1}), given).at().widths("total", 0.95)[:, 0]
     assert found.levels[0].queries[0].margin95 == pytest.approx(widths[:2].max())
@@ -202,7 +202,7 @@ def test_a_margin_below_a_thousand_is_not_written_with_an_exponent() -> None:
 
 def covered(folder: Path, variances: tuple[str, str], truth: tuple[int, int]) -> dict[tuple[str, str], float]:
     """How often intervals of p - q and p / q have the truth: each unit is one outcome of the noise."""
-    laws = [DiscreteGaussian(one) for one in variances]
+    laws = [DiscreteGaussian(variance=one) for one in variances]
     reach = [int(np.count_nonzero(law.pmf(np.arange(200)) > 1e-9)) for law in laws]
     draws = [(a, b) for a in range(1 - reach[0], reach[0]) for b in range(1 - reach[1], reach[1])]
     chances = np.prod(
@@ -254,7 +254,9 @@ def test_intervals_of_contrasts_cover_what_they_say(
 def test_noise_that_two_areas_share_counts_once_in_their_difference(tmp_path: Path) -> None:
     """A, and A with B: what is in both cancels, so the difference has the exact law of B's noise alone."""
     lines = ["unit,level,parent,query,cell,value,variance"]
-    lines += [f"{unit},L,,n,all,9,{DiscreteGaussian(1).true_variance()!r}" for unit in ("A", "B", "x=1")]
+    lines += [
+        f"{unit},L,,n,all,9,{DiscreteGaussian(variance=1).true_variance()!r}" for unit in ("A", "B", "x=1")
+    ]
     (tmp_path / "noisy.csv").write_text("\n".join(lines))
     (tmp_path / "areas.csv").write_text("area,unit\nboth,A\nboth,B\n")
     made = Release(
@@ -317,7 +319,7 @@ def test_ratios_of_lattices_side_by_side_cover_what_they_say(
 def test_equal_contrasts_are_evaluated_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thousand units with the same noises have one law of their differences, and one width."""
     laws: list[int] = []
-    of_laws, one = intervals.half_widths, DiscreteGaussian("1/2")
+    of_laws, one = intervals.half_widths, DiscreteGaussian(variance="1/2")
 
     def counted(variances: Floats, *more: Any) -> Floats:
         laws.append(len(variances))

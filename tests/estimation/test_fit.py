@@ -271,7 +271,7 @@ def test_laplace_noise_is_bounded_by_its_pole() -> None:
     from discreet.estimation.fit import _proxy
 
     for scale in ("1/4", "1", "7"):
-        law = DiscreteLaplace(scale)
+        law = DiscreteLaplace(scale=scale)
         proxy, heavy = _proxy(law)
         size = law.true_variance()
         rate = float(law.log_pmf(0) - law.log_pmf(1))

@@ -105,7 +105,7 @@ def test_any_cut_of_many_releases_gives_the_same_cells() -> None:
 def test_queries_without_attributes_are_cut_too() -> None:
     """A unit that only its parent and its siblings determine is not lost in a part of its own."""
     tree = Tree(np.array([-1, 0, 0, 1, 1, 2, 2]), np.array([0, 1, 1, 2, 2, 2, 3]), (0, 1, 3))
-    law = {"age": DiscreteGaussian(4)}
+    law = {"age": DiscreteGaussian(variance=4)}
     rng = np.random.default_rng(4)
     noisy = {"age": (np.arange(6), rng.integers(-3, 9, (6, 3)))}
     told = Measurements(tree, (InMemory([law, law, law, {}], noisy),))

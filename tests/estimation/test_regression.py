@@ -117,7 +117,7 @@ def drawn(variance: NDArray[np.int64], runs: int, source: NotPrivateSeededEntrop
     noise = np.empty((runs, variance.size), dtype=np.int64)
     for value in np.unique(variance):
         mine = np.flatnonzero(variance == value)
-        noise[:, mine] = sample(DiscreteGaussian(int(value)), (runs, mine.size), source=source)
+        noise[:, mine] = sample(DiscreteGaussian(variance=int(value)), (runs, mine.size), source=source)
     return noise
 
 
@@ -402,8 +402,8 @@ def test_honest_noise_raises_no_concern() -> None:
 @pytest.mark.parametrize("is_part", [True, False])
 def test_ratios_have_the_mean_and_variance_of_a_simulation(whole: int, share: float, is_part: bool) -> None:
     source, many, part = NotPrivateSeededEntropy(4), 200_000, round(share * whole)
-    tops = part + sample(DiscreteGaussian(25), many, source=source)
-    rest = sample(DiscreteGaussian(125 if is_part else 150), many, source=source)
+    tops = part + sample(DiscreteGaussian(variance=25), many, source=source)
+    rest = sample(DiscreteGaussian(variance=125 if is_part else 150), many, source=source)
     bottoms = whole + rest + (tops - part if is_part else 0)
     found = noisy_ratio(tops, bottoms, part_variance=25, whole_variance=150, covariance=25 if is_part else 0)
     assert found.steady.mean() > 0.99

@@ -22,7 +22,7 @@ from discreet.noise import Noise
 Floats = NDArray[np.float64]
 
 SIZES = np.array([4.0, 16.0, 64.0])
-LAPLACE = DiscreteLaplace("2.793")
+LAPLACE = DiscreteLaplace(scale="2.793")
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,8 @@ class Design:
             weights = draw.uniform(1, 4, size=self.rows)
         sizes = SIZES[np.arange(self.rows) % 3] if self.by_size else np.full(self.rows, 16.0)
         laws: dict[float, Noise] = {
-            size: DiscreteGaussian(int(size)) if self.noise == "gaussian" else LAPLACE for size in set(sizes)
+            size: DiscreteGaussian(variance=int(size)) if self.noise == "gaussian" else LAPLACE
+            for size in set(sizes)
         }
         known = np.array([laws[size].true_variance() for size in sizes])
         spread = known[:, None, None] * np.eye(self.regressors)
@@ -72,7 +73,7 @@ class Design:
                 mine = np.flatnonzero(sizes == size)
                 noise[:, mine] = drawn(law, draw, (many, mine.size, self.regressors))
             if self.y_noise:
-                y = y + drawn(DiscreteGaussian(self.y_noise), draw, y.shape)
+                y = y + drawn(DiscreteGaussian(variance=self.y_noise), draw, y.shape)
             none = np.zeros((self.rows, self.regressors))
             table = NoisyTable(y, x + noise, weights, np.full(self.rows, float(self.y_noise)), spread, none)
             fit = corrected_fit(table, level=0.95, of_table=self.about == "table")
@@ -177,7 +178,7 @@ def test_a_simple_design_covers_and_one_with_too_little_noise_stated_does_not() 
     draw = np.random.default_rng(77)
     x = 8 * draw.normal(size=(2000, 50, 1))
     y = 3 * x[..., 0] + 12 * draw.normal(size=(2000, 50))
-    seen = x + drawn(DiscreteGaussian(16), draw, x.shape)
+    seen = x + drawn(DiscreteGaussian(variance=16), draw, x.shape)
     stated = np.full((50, 1, 1), 8.0)  # half of what it is
     table = NoisyTable(y, seen, np.ones(50), np.zeros(50), stated, np.zeros((50, 1)))
     fit = corrected_fit(table, level=0.95, of_table=False)

@@ -75,7 +75,7 @@ class Survey:
                 (name, "Area", "Nation", "total", row.sum(keepdims=True)),
                 (name, "Area", "Nation", "status", row),
             ]
-        law = DiscreteGaussian(self.noise)
+        law = DiscreteGaussian(variance=self.noise)
         with (folder / "noisy.csv").open("w", newline="") as stream:
             out = csv.writer(stream)
             out.writerow(["unit", "level", "parent", "query", "cell", "value", "variance"])
@@ -228,7 +228,7 @@ def test_noise_of_replicates_is_taken_off(tmp_path: Path) -> None:
     with file.open() as stream:
         head, *table = list(csv.reader(stream))
     exact = np.array([[float(value) for value in row[3:]] for row in table])
-    noisy = exact + sample(DiscreteGaussian(500), exact.shape, source=NotPrivateSeededEntropy(3))
+    noisy = exact + sample(DiscreteGaussian(variance=500), exact.shape, source=NotPrivateSeededEntropy(3))
     with file.open("w", newline="") as stream:
         csv.writer(stream).writerows(
             [head, *([*row[:3], *new] for row, new in zip(table, noisy.tolist(), strict=True))]

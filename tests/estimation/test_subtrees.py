@@ -106,7 +106,7 @@ def test_a_cut_has_every_unit_once(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_a_part_of_measurements_is_what_selection_gives(seed: int) -> None:
     tree, rng = ragged(seed), np.random.default_rng(seed)
-    laws = [{"total": DiscreteGaussian("5"), "age": DiscreteGaussian("2")}] * 3
+    laws = [{"total": DiscreteGaussian(variance="5"), "age": DiscreteGaussian(variance="2")}] * 3
 
     def some(width: int) -> tuple[Any, Any]:
         who = np.flatnonzero(rng.random(tree.size) < 0.7)

@@ -144,7 +144,7 @@ def people(rng: np.random.Generator) -> Any:
 
 def noisy_people(truth: Any, rng: np.random.Generator, **told: Any) -> Estimates:
     """Measurements of the total and all cells in every unit; `exact` lists queries and units."""
-    laws = [{"total": DiscreteGaussian(2), "detailed": DiscreteGaussian(9)}] * 3
+    laws = [{"total": DiscreteGaussian(variance=2), "detailed": DiscreteGaussian(variance=9)}] * 3
     sums = truth.sum(axis=1, keepdims=True)
     noisy = {
         "total": (np.arange(10), sums + np.rint(rng.normal(size=sums.shape) * 2**0.5)),
@@ -188,7 +188,7 @@ def test_limits_of_several_tables_reach_the_units_above_them() -> None:
     people = Attributes({"age": ["y", "m", "o"]})
     tree = Tree(np.array([-1, 0, 0]), np.array([0, 1, 1]), (0, 1))
     noisy = np.array([[2, 0, 6], [2, 0, 2], [0, 0, 4]])
-    source = InMemory([{"detailed": DiscreteGaussian(4)}] * 2, {"detailed": (np.arange(3), noisy)})
+    source = InMemory([{"detailed": DiscreteGaussian(variance=4)}] * 2, {"detailed": (np.arange(3), noisy)})
     block = people.block({"age": ["o"]}, name="no old people")
     exact = {
         "total": (np.array([1]), np.array([[5]])),
@@ -257,7 +257,7 @@ def test_units_with_many_cells_are_solved_in_the_basis_of_the_components(
 
 def of_query(values: Any, variances: list[int], tree: Tree, **exact: Any) -> WholeTables:
     """Tables of one query, measured in every unit, with variances by kind."""
-    laws = [{"q": DiscreteGaussian(variance)} for variance in variances]
+    laws = [{"q": DiscreteGaussian(variance=variance)} for variance in variances]
     source = InMemory(laws, {"q": (np.arange(len(values)), values)})
     return WholeTables(Estimates(None, Measurements(tree, (source,), exact)))
 
@@ -284,7 +284,7 @@ def test_a_query_without_attributes_is_nearest_to_least_squares(size: int) -> No
     cells = of_query(values, [1, 2, 5, 20], tree).rows("q", np.arange(4))
     assert cells.min() >= 0
     assert np.array_equal(cells[1:].sum(axis=0), cells[0])
-    sizes = np.array([DiscreteGaussian(variance).true_variance() for variance in (2, 5, 20)])
+    sizes = np.array([DiscreteGaussian(variance=variance).true_variance() for variance in (2, 5, 20)])
     for cell in range(200):
         best = quadratic(values[1:, cell], sizes, int(cells[0, cell]))
         assert np.abs(cells[1:, cell] - best).max() < 1.0
@@ -321,7 +321,7 @@ def test_exact_counts_of_a_query_without_attributes() -> None:
 def test_units_that_nothing_determines_have_no_table() -> None:
     """Their parents and siblings have one, which then need not add up."""
     tree = Tree(np.array([-1, 0, 0, 0]), np.array([0, 1, 2, 2]), (0, 1))
-    laws = [{"q": DiscreteGaussian(1)}, {"q": DiscreteGaussian(1)}, {}]
+    laws = [{"q": DiscreteGaussian(variance=1)}, {"q": DiscreteGaussian(variance=1)}, {}]
     source = InMemory(laws, {"q": (np.array([0, 1]), np.array([[9, 3], [4, -5]]))})
     found = WholeTables(Estimates(None, Measurements(tree, (source,))))
     assert found.rows("q", np.arange(4)).tolist() == [[9, 3], [4, 0], [-1, -1], [-1, -1]]

@@ -29,12 +29,16 @@ from discreet.interop.dp_accounting import from_dp_event, loss_grid, to_pld
 from discreet.noise import ContinuousGaussian, ContinuousLaplace, Noise
 
 COMPOSITIONS: dict[str, list[Noise]] = {
-    "a lattice of Gaussians": [DiscreteGaussian(5, times=10)],
-    "hardly any noise": [DiscreteGaussian("1/10")],
-    "much noise": [DiscreteGaussian(1000)],
-    "pure": [DiscreteLaplace(2, times=3)],
-    "two scales": [DiscreteLaplace(5), DiscreteLaplace(3, sensitivity=2)],
-    "a mixture": [DiscreteGaussian("1.828"), DiscreteGaussian("4.02"), DiscreteLaplace("7/3", times=2)],
+    "a lattice of Gaussians": [DiscreteGaussian(variance=5, times=10)],
+    "hardly any noise": [DiscreteGaussian(variance="1/10")],
+    "much noise": [DiscreteGaussian(variance=1000)],
+    "pure": [DiscreteLaplace(scale=2, times=3)],
+    "two scales": [DiscreteLaplace(scale=5), DiscreteLaplace(scale=3, sensitivity=2)],
+    "a mixture": [
+        DiscreteGaussian(variance="1.828"),
+        DiscreteGaussian(variance="4.02"),
+        DiscreteLaplace(scale="7/3", times=2),
+    ],
 }
 
 
@@ -69,7 +73,7 @@ def test_a_grid_that_rounded_down_would_be_found() -> None:
 
 def test_what_cannot_become_a_distribution_is_refused() -> None:
     pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
-    loss = compose([DiscreteGaussian(5)])
+    loss = compose([DiscreteGaussian(variance=5)])
     with pytest.raises(InputError, match="interval is 1; it must lie between"):
         to_pld(loss, interval=1)
     with pytest.raises(InputError, match="loss is a list; it must be one PrivacyLoss"):
@@ -94,10 +98,10 @@ def test_it_composes_with_distributions_of_the_package() -> None:
     pytest.importorskip("dp_accounting", reason="dp-accounting is not installed")
     from dp_accounting.pld import privacy_loss_distribution as pld
 
-    ours = to_pld(compose([DiscreteLaplace(2)]))
+    ours = to_pld(compose([DiscreteLaplace(scale=2)]))
     theirs = pld.from_discrete_laplace_mechanism(0.5)
     both = ours.compose(theirs)
-    exact = compose([DiscreteLaplace(2, times=2)])
+    exact = compose([DiscreteLaplace(scale=2, times=2)])
     for delta in ("1e-2", "1e-5"):
         value = float(exact.epsilon(delta=delta))
         assert value - 1e-9 <= both.get_epsilon_for_delta(float(delta)) <= value + 3e-4
@@ -110,7 +114,7 @@ def test_the_package_agrees_on_discrete_gaussians() -> None:
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     theirs = pld.from_discrete_gaussian_mechanism(5**0.5, value_discretization_interval=1e-4)
-    loss = compose([DiscreteGaussian(5, times=10)])
+    loss = compose([DiscreteGaussian(variance=5, times=10)])
     value = theirs.self_compose(10).get_epsilon_for_delta(1e-8)
     assert abs(value - to_pld(loss).get_epsilon_for_delta(1e-8)) < 2e-3
 
@@ -125,7 +129,7 @@ def test_discrete_laplace_events_are_accounted_for_exactly() -> None:
     tree = de.ComposedDpEvent([de.NoOpDpEvent(), de.SelfComposedDpEvent(one, 3), one])
     found = from_dp_event(tree)
     assert isinstance(found, PrivacyLoss)
-    assert found.events == (DiscreteLaplace(10, sensitivity=2, times=4),)
+    assert found.events == (DiscreteLaplace(scale=10, sensitivity=2, times=4),)
     from dp_accounting.pld import pld_privacy_accountant
 
     accountant = pld_privacy_accountant.PLDAccountant()
@@ -158,7 +162,7 @@ def test_with_rho_alone_the_sum_of_rhos_is_what_is_known() -> None:
     )
     found = from_dp_event(tree)
     assert isinstance(found, TightZCDP)
-    assert found.rho == 1 + zcdp_rho([DiscreteLaplace(1)])
+    assert found.rho == 1 + zcdp_rho([DiscreteLaplace(scale=1)])
 
 
 def test_no_events_cost_nothing() -> None:
@@ -247,7 +251,7 @@ def shapes(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_discrete_gaussian_events_are_accounted_for_exactly() -> None:
     found = from_dp_event(SelfComposedDpEvent(DiscreteGaussianDpEvent(3.0), 100))
     assert isinstance(found, PrivacyLoss)
-    assert found.events == (DiscreteGaussian(9, times=100),)
+    assert found.events == (DiscreteGaussian(variance=9, times=100),)
     epsilon = float(found.epsilon(delta="1e-6"))
     assert epsilon == pytest.approx(20.7789, abs=5e-5)
     # by the law of the sum, a hundred convolutions
@@ -260,7 +264,7 @@ def test_discrete_gaussian_events_are_accounted_for_exactly() -> None:
     assert TightZCDP.from_rho(Fraction(100, 18)).epsilon(delta=1e-6) > 21.97
     # a decimal is read as it prints
     assert from_dp_event(DiscreteGaussianDpEvent(0.1, 2.0)).events == (  # type: ignore[union-attr]
-        DiscreteGaussian(Fraction(1, 100), sensitivity=2),
+        DiscreteGaussian(variance=Fraction(1, 100), sensitivity=2),
     )
 
 
@@ -288,5 +292,5 @@ def test_dp_accounting_reads_continuous_laplace_and_mixtures() -> None:
         dp_event.DiscreteLaplaceDpEvent(0.5, 1),
     ]
     found = from_dp_event(dp_event.ComposedDpEvent(both))
-    mine = compose([ContinuousLaplace(2), ContinuousGaussian(9), DiscreteLaplace(2)])
+    mine = compose([ContinuousLaplace(scale=2), ContinuousGaussian(variance=9), DiscreteLaplace(scale=2)])
     assert found.epsilon(delta=1e-6) == pytest.approx(float(mine.epsilon(delta=1e-6)), rel=1e-9)

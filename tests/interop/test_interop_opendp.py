@@ -18,11 +18,13 @@ NUMBER = (dp.atom_domain(T=int), dp.absolute_distance(T=int))
 
 
 def test_noise_on_a_number_is_taken_from_the_map() -> None:
-    assert measurement_noise(dp.m.make_laplace(*NUMBER, scale=2.0), law="laplace") == DiscreteLaplace(2)
+    assert measurement_noise(dp.m.make_laplace(*NUMBER, scale=2.0), law="laplace") == DiscreteLaplace(scale=2)
     assert measurement_noise(
         dp.m.make_geometric(*NUMBER, scale=4.0), law="laplace", d_in=3
-    ) == DiscreteLaplace(4, sensitivity=3)
-    assert measurement_noise(dp.m.make_gaussian(*NUMBER, scale=2.0), law="gaussian") == DiscreteGaussian(4)
+    ) == DiscreteLaplace(scale=4, sensitivity=3)
+    assert measurement_noise(dp.m.make_gaussian(*NUMBER, scale=2.0), law="gaussian") == DiscreteGaussian(
+        variance=4
+    )
 
 
 @pytest.mark.parametrize("scale", [3.0, 0.7, 11.3])
@@ -34,13 +36,15 @@ def test_a_map_that_was_rounded_up_never_understates_the_loss(scale: float) -> N
     assert exact**2 * (1 - Fraction(1, 10**12)) <= gaussian.size <= exact**2
     # and the account of ten of them is that of the true scale, to the digits of a float
     ten = compose([measurement_noise(dp.m.make_gaussian(*NUMBER, scale=scale), law="gaussian").repeated(10)])
-    true = compose([DiscreteGaussian(exact**2, times=10)])
+    true = compose([DiscreteGaussian(variance=exact**2, times=10)])
     assert float(ten.epsilon(delta="1e-8")) == pytest.approx(float(true.epsilon(delta="1e-8")), rel=1e-10)
 
 
 def test_vectors_of_counts_one_of_which_changes_by_one() -> None:
     vector = (dp.vector_domain(dp.atom_domain(T=int)), dp.l2_distance(T=float))
-    assert measurement_noise(dp.m.make_gaussian(*vector, scale=2.0), law="gaussian") == DiscreteGaussian(4)
+    assert measurement_noise(dp.m.make_gaussian(*vector, scale=2.0), law="gaussian") == DiscreteGaussian(
+        variance=4
+    )
     assert measurement_promise(dp.m.make_gaussian(*vector, scale=2.0), d_in=2) == Promise(rho="1/2")
     with pytest.raises(InputError, match="d_in is 2; for a vector it must be 1"):
         measurement_noise(dp.m.make_gaussian(*vector, scale=2.0), law="gaussian", d_in=2)
@@ -76,7 +80,7 @@ def test_all_that_is_wrong_with_a_measurement_is_named_at_once() -> None:
 
 
 def test_a_budget_of_the_package_from_an_account() -> None:
-    loss = compose([DiscreteGaussian(5, times=10)])
+    loss = compose([DiscreteGaussian(variance=5, times=10)])
     measure, (epsilon, delta) = to_privacy_loss(loss, delta="1e-6")
     assert str(measure) == "Approximate(MaxDivergence)"
     exact = loss.epsilon(delta=Fraction(delta), certified=True, digits=16)

@@ -36,7 +36,7 @@ def test_a_missing_package_is_named_with_what_installs_it(monkeypatch: pytest.Mo
         monkeypatch.setitem(sys.modules, name, None)
     for name in ("riskcal", "riskcal.analysis", "tmlt", "tmlt.analytics"):
         monkeypatch.setitem(sys.modules, name, None)
-    loss = compose([DiscreteGaussian(5)])
+    loss = compose([DiscreteGaussian(variance=5)])
     for call, named in (
         (lambda: dp_accounting.from_dp_event(None), r"\.\[dp-accounting\]"),
         (lambda: dp_accounting.to_pld(loss), r"\.\[dp-accounting\]"),

@@ -14,7 +14,7 @@ analysis: Any = pytest.importorskip("riskcal.analysis", reason="riskcal is not i
 
 
 def test_its_risks_are_ours_on_the_safe_side() -> None:
-    loss = compose([DiscreteLaplace(2, times=3)])
+    loss = compose([DiscreteLaplace(scale=2, times=3)])
     pld, plrvs = to_pld(loss), to_plrvs(loss)
     for alpha in (0.01, 0.05, 0.3):
         ours = float(loss.tradeoff(alpha=alpha))

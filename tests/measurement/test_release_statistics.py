@@ -171,7 +171,7 @@ def test_least_squares_is_unbiased_and_has_the_stated_variance() -> None:
 def nonnegative_theory(count: int, variance: int) -> tuple[float, float]:
     """Mean and variance of max(0, count + noise), minus count, from the exact probabilities."""
     x = np.arange(-400, 401)
-    pmf = GaussianNoise(variance).pmf(x)
+    pmf = GaussianNoise(variance=variance).pmf(x)
     cut = np.maximum(count + x, 0) - count
     mean = float(np.sum(pmf * cut))
     return mean, float(np.sum(pmf * cut**2) - mean**2)

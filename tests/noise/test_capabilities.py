@@ -36,14 +36,14 @@ from discreet.noise import (
 from discreet.noise.capabilities import QUESTIONS
 
 LAWS: dict[str, Noise] = {
-    "Gaussian": DiscreteGaussian(5),
-    "Laplace": DiscreteLaplace(2),
+    "Gaussian": DiscreteGaussian(variance=5),
+    "Laplace": DiscreteLaplace(scale=2),
     "power": PowerNoise("17/10", 3),
     "even table": TableNoise({-1: "1/4", 0: "1/2", 1: "1/4"}, sensitivity=1),
     "uneven table": TableNoise({-1: "1/8", 0: "1/2", 1: "3/8"}),
     "answer": TableNoise({0: "3/4", 1: "1/4"}, {0: "1/4", 1: "3/4"}),
-    "continuous Gaussian": ContinuousGaussian(5),
-    "continuous Laplace": ContinuousLaplace(2),
+    "continuous Gaussian": ContinuousGaussian(variance=5),
+    "continuous Laplace": ContinuousLaplace(scale=2),
 }
 
 

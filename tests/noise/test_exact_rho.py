@@ -41,8 +41,8 @@ def randomised_response(kept: Fraction, answers: int) -> TableNoise:
 
 
 def test_rho_of_laplace_noise_of_scale_two() -> None:
-    assert float(DiscreteLaplace(2).zcdp) == pytest.approx(0.5 * math.tanh(0.25), rel=1e-14)
-    assert float(ContinuousLaplace(2).zcdp) == pytest.approx(0.5 - 1 + math.exp(-0.5), rel=1e-14)
+    assert float(DiscreteLaplace(scale=2).zcdp) == pytest.approx(0.5 * math.tanh(0.25), rel=1e-14)
+    assert float(ContinuousLaplace(scale=2).zcdp) == pytest.approx(0.5 - 1 + math.exp(-0.5), rel=1e-14)
     assert float(randomised_response(Fraction(3, 4), 2).zcdp or 0) == pytest.approx(
         math.log(3) / 2, rel=1e-14
     )
@@ -54,8 +54,8 @@ def test_no_order_has_more_and_order_one_has_as_much(seed: int) -> None:
     scale, change = Fraction(draw.randint(1, 400), draw.choice([1, 10, 100])), draw.randint(1, 9)
     kept = Fraction(draw.randint(500, 999), 1000)
     laws = [
-        DiscreteLaplace(scale, sensitivity=change),
-        ContinuousLaplace(scale, sensitivity=change),
+        DiscreteLaplace(scale=scale, sensitivity=change),
+        ContinuousLaplace(scale=scale, sensitivity=change),
         randomised_response(kept, draw.choice([2, 3, 4, 6, 50, 900])),
     ]
     for law in laws:
@@ -89,11 +89,11 @@ def test_many_likely_answers_cost_more_than_their_mean_loss() -> None:
 
 
 def test_a_flat_ratio_is_bounded_from_above_and_closely() -> None:
-    law = DiscreteGaussian(40, sensitivity=2)
+    law = DiscreteGaussian(variance=40, sensitivity=2)
     assert 1 - 1e-9 <= largest_ratio(law.loss_law()) / float(law.zcdp) <= 1 + 2e-5
 
 
 def test_least_rho_at_both_ends_of_scales() -> None:
-    small, large = DiscreteLaplace("1/10000"), DiscreteLaplace(2**32, sensitivity=3)
+    small, large = DiscreteLaplace(scale="1/10000"), DiscreteLaplace(scale=2**32, sensitivity=3)
     assert small.zcdp == 10**4 or 0 < small.zcdp - 10**4 < Fraction(1, 10**6)
     assert large.largest**2 / 2 * (1 - Fraction(1, 10**9)) < large.zcdp < large.largest**2 / 2

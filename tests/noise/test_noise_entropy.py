@@ -27,7 +27,7 @@ def draw(source: Entropy, size: int) -> bytes:
 
 
 def in_child(source: Entropy) -> bytes:
-    return draw(source, 64) + sample(GaussianNoise(10**6), 16, source=source).tobytes()
+    return draw(source, 64) + sample(GaussianNoise(variance=10**6), 16, source=source).tobytes()
 
 
 @pytest.mark.parametrize("size", [1, 64, 256, 257, 5000, _PER_KEY, _PER_KEY + 1, 3 * _PER_KEY + 17])
@@ -46,7 +46,7 @@ def test_every_byte_is_filled(size: int) -> None:
 def test_forked_children_replay_nothing() -> None:
     source = SystemEntropy()
     draw(source, 5000)  # used before the fork, so that a state would be inherited if there were one
-    sample(GaussianNoise(10**6), 1000, source=source)
+    sample(GaussianNoise(variance=10**6), 1000, source=source)
     seen = []
     for _ in range(3):
         read, write = os.pipe()
@@ -104,7 +104,7 @@ def test_seeded_source_reproduces_and_depends_on_the_seed() -> None:
 
 
 def test_seeded_samples_are_the_same_again() -> None:
-    for noise in (GaussianNoise(5), GaussianNoise(10**9)):
+    for noise in (GaussianNoise(variance=5), GaussianNoise(variance=10**9)):
         first, again = (sample(noise, 600_000, source=NotPrivateSeededEntropy(3)) for _ in range(2))
         assert np.array_equal(first, again)
 
@@ -121,7 +121,7 @@ def test_any_object_with_fill_is_a_source() -> None:
 
     assert isinstance(Zeros(), Entropy)
     assert isinstance(SystemEntropy(), Entropy)
-    assert len(set(sample(GaussianNoise(5), 10, source=Zeros()).tolist())) == 1
+    assert len(set(sample(GaussianNoise(variance=5), 10, source=Zeros()).tolist())) == 1
 
 
 def test_noise_can_be_imported_without_its_heavy_parts() -> None:

@@ -20,7 +20,9 @@ from discreet.testing import NotPrivateScriptedEntropy, NotPrivateSeededEntropy
 ALARM = 1e-6
 
 
-@pytest.mark.parametrize("noise", [GaussianNoise(5), GaussianNoise(625), LaplaceNoise(3)], ids=str)
+@pytest.mark.parametrize(
+    "noise", [GaussianNoise(variance=5), GaussianNoise(variance=625), LaplaceNoise(scale=3)], ids=str
+)
 @pytest.mark.parametrize("bound", [-3, 0, 11])
 def test_noise_above_a_bound_has_its_conditional_law(noise: Noise, bound: int) -> None:
     values = draw(Above(noise, bound), 100_000, source=NotPrivateSeededEntropy(bound))
@@ -28,13 +30,13 @@ def test_noise_above_a_bound_has_its_conditional_law(noise: Noise, bound: int) -
     chances = noise.pmf(x) / noise.sf(bound)
     assert p_value(values, chances) > ALARM
     # beyond zero, geometric tails all look the same
-    step = 20 if noise == GaussianNoise(625) else 1
+    step = 20 if noise == GaussianNoise(variance=625) else 1
     wrong = noise.pmf(x + step) / noise.sf(bound + step)
     assert (p_value(values, wrong) < ALARM) == (not isinstance(noise, LaplaceNoise) or bound < 0)
 
 
 def test_a_wide_bound_law_moves_with_its_bound() -> None:
-    noise = GaussianNoise(625)
+    noise = GaussianNoise(variance=625)
     values = draw(Above(noise, 93), 200_000, source=NotPrivateSeededEntropy(1))
     x = np.arange(0, 300)
     assert p_value(values, noise.pmf(x + 94) / noise.sf(93)) > ALARM
@@ -42,7 +44,7 @@ def test_a_wide_bound_law_moves_with_its_bound() -> None:
 
 
 def test_far_tails_are_reached_with_more_bits() -> None:
-    noise = GaussianNoise(5)
+    noise = GaussianNoise(variance=5)
     law = Above(noise, 5)
     # sixty-four zero bits are a tie with the thresholds of the tail: sixty-four more bits decide
     value = int(draw(law, 1, source=NotPrivateScriptedEntropy(bytes(8) + bytes([0] * 7 + [1])))[0])
@@ -52,7 +54,7 @@ def test_far_tails_are_reached_with_more_bits() -> None:
 
 
 def test_a_tie_is_settled_by_the_bits_that_follow() -> None:
-    law = Above(LaplaceNoise(7), 2)
+    law = Above(LaplaceNoise(scale=7), 2)
     rising = thresholds(law)
     assert rising is not None
     for m in (1, 4, 30):
@@ -67,7 +69,7 @@ def test_a_tie_is_settled_by_the_bits_that_follow() -> None:
 
 
 def test_balls_alone_give_what_the_table_gives() -> None:
-    law, source = Above(GaussianNoise(40), -2), NotPrivateSeededEntropy(8)
+    law, source = Above(GaussianNoise(variance=40), -2), NotPrivateSeededEntropy(8)
     words = np.random.default_rng(8).integers(0, 1 << 64, 200, dtype=np.uint64)
     script = words.astype("<u8").tobytes()
     table = draw(law, 200, source=NotPrivateScriptedEntropy(script))
@@ -76,7 +78,7 @@ def test_balls_alone_give_what_the_table_gives() -> None:
 
 @pytest.mark.slow
 def test_a_law_of_too_many_thresholds_is_drawn_by_balls_alone() -> None:
-    noise = GaussianNoise(10**14)
+    noise = GaussianNoise(variance=10**14)
     law = Above(noise, 10**7)
     assert thresholds(law) is None
     values = draw(law, 300, source=NotPrivateSeededEntropy(2))
@@ -86,7 +88,7 @@ def test_a_law_of_too_many_thresholds_is_drawn_by_balls_alone() -> None:
 
 
 def test_kinds_have_their_shares() -> None:
-    noise = GaussianNoise(9)
+    noise = GaussianNoise(variance=9)
     weights = (lambda: noise.ball_upper(1), lambda: noise.ball_upper(3), lambda: noise.ball_upper(6))
     values = draw(Kinds(weights), 100_000, source=NotPrivateSeededEntropy(3))
     chances = noise.sf(np.array([0, 2, 5]))

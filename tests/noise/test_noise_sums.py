@@ -14,13 +14,13 @@ from discreet.noise import GaussianNoise, LaplaceNoise, Noise
 from discreet.noise.distribution import _certified
 
 NOISES = [
-    GaussianNoise("0.05"),
-    GaussianNoise("0.31"),
-    GaussianNoise("2500/1067"),
-    GaussianNoise("5000/159"),
-    LaplaceNoise("0.07"),
-    LaplaceNoise("0.7071"),
-    LaplaceNoise(9),
+    GaussianNoise(variance="0.05"),
+    GaussianNoise(variance="0.31"),
+    GaussianNoise(variance="2500/1067"),
+    GaussianNoise(variance="5000/159"),
+    LaplaceNoise(scale="0.07"),
+    LaplaceNoise(scale="0.7071"),
+    LaplaceNoise(scale=9),
 ]
 
 
@@ -61,7 +61,7 @@ def test_balls_and_floats_agree(noise: Noise) -> None:
 
 def test_what_floats_cannot_tell_is_certified(monkeypatch: pytest.MonkeyPatch) -> None:
     """A chance within 1e-30 of what a margin covers: one side needs the margin, the other one more."""
-    noise, times, size = GaussianNoise("5000/159"), 4, 20
+    noise, times, size = GaussianNoise(variance="5000/159"), 4, 20
     with mpmath.workdps(60):
         variance = mpmath.mpf(5000) / 159
         reach = 90
@@ -83,7 +83,7 @@ def test_what_floats_cannot_tell_is_certified(monkeypatch: pytest.MonkeyPatch) -
 
 def test_large_noise_is_nearly_normal_and_quick() -> None:
     # 1.959964 standard deviations, to a whole number
-    assert abs(GaussianNoise(4_500_000).margin(draws=46) - 1.959964 * (46 * 4_500_000) ** 0.5) <= 1
+    assert abs(GaussianNoise(variance=4_500_000).margin(draws=46) - 1.959964 * (46 * 4_500_000) ** 0.5) <= 1
 
 
 @pytest.mark.parametrize(
@@ -92,4 +92,4 @@ def test_large_noise_is_nearly_normal_and_quick() -> None:
 )
 def test_bad_arguments(chance: str, times: int, text: str) -> None:
     with pytest.raises(InputError, match=text):
-        GaussianNoise(1).margin(chance, draws=times)
+        GaussianNoise(variance=1).margin(chance, draws=times)

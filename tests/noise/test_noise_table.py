@@ -22,8 +22,8 @@ from discreet.noise.wide_sampler import WideSampler, falls_below
 from discreet.testing import NotPrivateScriptedEntropy
 
 NARROW: list[Noise] = [
-    *(GaussianNoise(v) for v in ("0.05", "1/3", "1", "5", "5000/159", "625", "90000")),
-    *(LaplaceNoise(b) for b in ("0.1", "1", "9/2", "30")),
+    *(GaussianNoise(variance=v) for v in ("0.05", "1/3", "1", "5", "5000/159", "625", "90000")),
+    *(LaplaceNoise(scale=b) for b in ("0.1", "1", "9/2", "30")),
 ]
 WIDEST = NARROW[-1]  # its thresholds alone take seconds
 ONE_SLOW = [*NARROW[:-1], pytest.param(WIDEST, marks=pytest.mark.slow)]
@@ -172,14 +172,14 @@ def test_ties_with_a_threshold(depth: int, noise: Noise) -> None:
 
 def test_an_undecided_tie_is_never_guessed() -> None:
     # All 1,024 bits are the threshold's own: the sampler must ask for more.
-    for noise in (GaussianNoise(5), LaplaceNoise(1)):
+    for noise in (GaussianNoise(variance=5), LaplaceNoise(scale=1)):
         for jump in tails(noise)[0][:3]:
             with pytest.raises(DiscreetError, match="asked for"):
                 draw(table_of(noise), script(jump))
 
 
 def test_a_tie_reads_more_bits_and_no_more_than_needed() -> None:
-    noise = GaussianNoise(5)
+    noise = GaussianNoise(variance=5)
     jump = tails(noise)[0][2]
     table = table_of(noise)
     for agreed, words_read in [(40, 0), (100, 1), (160, 2), (500, 7)]:
@@ -239,7 +239,7 @@ def test_rejection_coin_against_mpmath(num: int, den: int, nudge: int, bits: int
 
 def test_wide_sampler_follows_its_script() -> None:
     """One draw taken apart: coarse part, fine part, sign, rejection, and minus zero drawn again."""
-    noise = GaussianNoise(80)
+    noise = GaussianNoise(variance=80)
     sampler = WideSampler.of(noise, 2)
     coarse = sampler.table
     slot_of = {int(value): slot for slot, value in enumerate(coarse.slots.tolist())}
@@ -270,7 +270,11 @@ def test_wide_sampler_follows_its_script() -> None:
 
 
 def test_wide_caps_prove_acceptance() -> None:
-    for noise, shift in [(GaussianNoise(10**9), 4), (LaplaceNoise(10**4), 5), (GaussianNoise(80), 2)]:
+    for noise, shift in [
+        (GaussianNoise(variance=10**9), 4),
+        (LaplaceNoise(scale=10**4), 5),
+        (GaussianNoise(variance=80), 2),
+    ]:
         sampler = WideSampler.of(noise, shift)
         s = 1 << shift
         for k in (0, 1, 7, sampler.table.origin // 2, sampler.table.origin - 1):

@@ -67,7 +67,7 @@ def test_derivatives_are_those_of_the_ratio(variance: float) -> None:
 @pytest.mark.parametrize("variance", ["0.4999", "0.5001"])
 def test_the_law_is_the_same_on_both_sides_of_the_threshold(variance: str) -> None:
     """The sum and its dual, each just where it takes over: compared with plain sums of 60 terms."""
-    noise, v = DiscreteGaussian(variance), float(Fraction(variance))
+    noise, v = DiscreteGaussian(variance=variance), float(Fraction(variance))
     x = np.arange(-60, 61)
     weight = np.exp(-(x**2) / (2 * v))
     p = weight / weight.sum()

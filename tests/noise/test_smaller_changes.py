@@ -112,7 +112,7 @@ def test_people_ask_for_more_than_one_count_that_changes() -> None:
 
 
 def test_log_concave_laws_are_taken_as_before() -> None:
-    for noise in (DiscreteLaplace(2), PowerNoise("3/2", 2), ContinuousLaplace(3)):
+    for noise in (DiscreteLaplace(scale=2), PowerNoise("3/2", 2), ContinuousLaplace(scale=3)):
         assert noise.for_people(3).sensitivity == 3
     assert TableNoise({-1: "1/4", 0: "1/2", 1: "1/4"}).for_people(5).sensitivity == 5
 
@@ -134,7 +134,7 @@ class _DeafContinuous(ContinuousLaplace):
     FAMILY = "deaf continuous"
 
     def loss_law(self, *, exchanged: bool = False) -> CountLoss:
-        return ContinuousLaplace(self.scale).loss_law(exchanged=exchanged)
+        return ContinuousLaplace(scale=self.scale).loss_law(exchanged=exchanged)
 
 
 class _Boasting(TableNoise):
@@ -149,7 +149,7 @@ def test_check_law_finds_them() -> None:
     with pytest.raises(DiscreetError, match="they ignore `sensitivity`"):
         check_law(_Deaf("3/2", 2))
     with pytest.raises(DiscreetError, match="`loss_law` ignores `sensitivity`"):
-        check_law(_DeafContinuous(2))
+        check_law(_DeafContinuous(scale=2))
     assert "changes" in check_law(TableNoise({-1: "1/4", 0: "1/2", 1: "1/4"}))
 
 

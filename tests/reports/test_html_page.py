@@ -237,8 +237,8 @@ def test_the_best_guess_is_that_of_all_outcomes_listed(prior):
     found = risk_profile(release, prior=prior, certify=True).overall[0]
     p = float(Fraction(prior))
     x = np.arange(-60, 62)
-    here = np.outer(*(GaussianNoise(v).pmf(x - 1) for v in (2, 5)))
-    gone = np.outer(*(GaussianNoise(v).pmf(x) for v in (2, 5)))
+    here = np.outer(*(GaussianNoise(variance=v).pmf(x - 1) for v in (2, 5)))
+    gone = np.outer(*(GaussianNoise(variance=v).pmf(x) for v in (2, 5)))
     expected = np.maximum(p * here, (1 - p) * gone).sum()
     assert found.accuracy == pytest.approx(expected, rel=1e-12)
     assert found.certified is not None
@@ -288,7 +288,7 @@ def test_a_level_that_is_always_merged_has_one_row_with_the_noise_it_has():
     )
     prose = Reader(page(release, certify=False, savings=False)).prose
     # one count of variance 3: 1/2 + P[noise = 0] / 2, by the sum over its values
-    right = 0.5 + GaussianNoise(3).pmf([0])[0] / 2
+    right = 0.5 + GaussianNoise(variance=3).pmf([0])[0] / 2
     assert f"{100 * right:.2f}" == "61.52"
     assert "State + Countytotal61.5261.52" in prose
     assert "58.14" not in prose
@@ -502,7 +502,7 @@ def test_levels_are_written_as_people_do():
 def test_margins_are_exact_quantiles():
     # 6 / variance 8: P[|X| <= 5] = 0.9479 < 0.95 <= P[|X| <= 6], by the sum over its values
     x = np.arange(-6, 7)
-    mass = GaussianNoise(8).pmf(x)
+    mass = GaussianNoise(variance=8).pmf(x)
     assert mass[1:-1].sum() < 0.95 <= mass.sum()
     prose = Reader(page(small(), certify=False, savings=False)).prose
     assert "2.83± 6" in prose

@@ -21,7 +21,7 @@ def test_omegas_by_plain_formulas() -> None:
     assert found["Omega3"] == pytest.approx(math.exp(-(end**2) / 2) / end**2, rel=1e-12)
     # the characteristic function of one count at 22/B, as a cosine sum
     x = np.arange(1, 60)
-    law = DiscreteGaussian(5).pmf(np.arange(60))
+    law = DiscreteGaussian(variance=5).pmf(np.arange(60))
     one = law[0] + 2 * float((law[1:] * np.cos(22 / math.sqrt(50) * x)).sum())
     assert found["Omega4"] == pytest.approx(rest * one**10, rel=1e-8)
     assert found["Omega2"] == found["Omega4"] + found["Omega5"]
@@ -103,7 +103,8 @@ def test_whole_tables_lie_between_their_cells() -> None:
         low, high = population.cut_reductions(before, after, measure)
         old, new = (
             sum(
-                float((DiscreteGaussian(v).pmf(x) * np.abs(np.maximum(x, -c)) ** power).sum()) for c in counts
+                float((DiscreteGaussian(variance=v).pmf(x) * np.abs(np.maximum(x, -c)) ** power).sum())
+                for c in counts
             )
             for v in (before, after)
         )

@@ -228,7 +228,7 @@ def test_two_discrete_gaussians_by_convolution() -> None:
     study = computed("two-fold-pmf")
     for variance in (5, 25):
         part = study.where(sigma2=variance)
-        one = DiscreteGaussian(variance).pmf(np.arange(-120, 121))
+        one = DiscreteGaussian(variance=variance).pmf(np.arange(-120, 121))
         both = np.convolve(one, one)
         centre = both.size // 2
         places = np.rint(part.numbers("point") * math.sqrt(2 * variance)).astype(int)
@@ -287,7 +287,7 @@ def test_reversal_as_delta_and_as_odds() -> None:
 def test_errors_of_counts_cut_at_zero_by_direct_sums(variance: Fraction) -> None:
     found = races.cut_errors(variance, 60)
     n = np.arange(-400, 401)
-    chance = DiscreteGaussian(variance).pmf(n)
+    chance = DiscreteGaussian(variance=variance).pmf(n)
     for x in (0, 1, 7, 60):
         direct = float(((np.maximum(x + n, 0) - x) ** 2 * chance).sum())
         assert found[x] == pytest.approx(direct, rel=1e-9)
@@ -584,7 +584,7 @@ def test_the_bound_of_theorem_61_holds_is_attained_and_has_its_order() -> None:
 
 def test_gaps_by_convolution_in_floats() -> None:
     n, variance = 8, Fraction(1, 2)
-    law = DiscreteGaussian(variance).pmf(np.arange(-12, 13))
+    law = DiscreteGaussian(variance=variance).pmf(np.arange(-12, 13))
     both = law
     for _ in range(n - 1):
         both = np.convolve(both, law)

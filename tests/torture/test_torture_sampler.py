@@ -16,7 +16,12 @@ from discreet.noise import GaussianNoise, LaplaceNoise, Noise, sample
 DRAWS = 10**9
 PORTION = 10**7
 ACCEPT = 1e-6
-LAWS = [GaussianNoise("0.3"), GaussianNoise("5"), GaussianNoise("625"), LaplaceNoise("7")]
+LAWS = [
+    GaussianNoise(variance="0.3"),
+    GaussianNoise(variance="5"),
+    GaussianNoise(variance="625"),
+    LaplaceNoise(scale="7"),
+]
 
 
 def histogram(noise: Noise, draws: int) -> tuple[np.ndarray, int]:
@@ -60,8 +65,8 @@ def test_a_billion_draws(noise: Noise) -> None:
 
 
 def test_the_test_can_fail() -> None:
-    counts, reach = histogram(GaussianNoise("5"), PORTION)
-    right = chances(GaussianNoise("5"), reach)
-    wrong = chances(GaussianNoise("5.05"), reach)
+    counts, reach = histogram(GaussianNoise(variance="5"), PORTION)
+    right = chances(GaussianNoise(variance="5"), reach)
+    wrong = chances(GaussianNoise(variance="5.05"), reach)
     assert min(p_values(counts, right)) > ACCEPT
     assert min(p_values(counts, wrong / wrong.sum())) < 1e-9

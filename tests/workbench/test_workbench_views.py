@@ -284,7 +284,9 @@ def test_margins() -> None:
     p = math.exp(-2 / 3)  # brute force: the variance of discrete Laplace noise of scale 3/2
     variance = sum(k * k * (1 - p) / (1 + p) * p ** abs(k) for k in range(-200, 201))
     assert rows[0].deviation == pytest.approx(math.sqrt(variance), rel=1e-12)
-    for row, law in zip(rows, (LaplaceNoise("3/2"), GaussianNoise(4), GaussianNoise(9)), strict=True):
+    for row, law in zip(
+        rows, (LaplaceNoise(scale="3/2"), GaussianNoise(variance=4), GaussianNoise(variance=9)), strict=True
+    ):
         inside = [sum(law.pmf(range(-m, m + 1))) for m in (row.margin - 1, row.margin)]  # brute force
         assert inside[0] < 0.95 <= inside[1]
     wanted = (("County", "3"),)

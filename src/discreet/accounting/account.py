@@ -43,6 +43,7 @@ from discreet.budget.neighbours import (
 from discreet.budget.one_area import levels_with_one_area
 from discreet.budget.release import Release
 from discreet.budget.scope import Extent, Scope
+from discreet.calls import understandable
 from discreet.errors import InputError
 from discreet.faces import LONGEST, Displayed, Summarised
 from discreet.loss.all_pairs import FARTHEST, AllPairs, is_at_end
@@ -582,11 +583,11 @@ class Account(Curves, Displayed):
         ]
 
     @overload
-    def main_gap(self, *, delta: Number) -> float: ...
+    def main_gap(self, delta: Number) -> float: ...
     @overload
-    def main_gap(self, *, delta: Many) -> Floats: ...
+    def main_gap(self, delta: Many) -> Floats: ...
 
-    def main_gap(self, *, delta: Numbers) -> float | Floats:
+    def main_gap(self, delta: Numbers) -> float | Floats:
         """The relative gap between the main case's epsilon and the overall one.
 
         The main case has no level merged; if the gap is small, tuning with it alone is justified.
@@ -596,7 +597,7 @@ class Account(Curves, Displayed):
         overall = np.array([point.epsilon for point in self.at_delta(delta)])
         return arguments.answer((overall - alone) / overall)
 
-    def errors(self, *, threshold: Numbers) -> tuple[Floats, Floats]:
+    def errors(self, threshold: Numbers) -> tuple[Floats, Floats]:
         """Type I and type II errors (alpha, beta) of the test that rejects above a threshold, in every case.
 
         Two arrays with one row a case, in the order of `cases`.
@@ -661,6 +662,7 @@ def account(
 ) -> Account: ...
 
 
+@understandable
 def account(
     release: Releasables,
     *,
@@ -710,6 +712,7 @@ def account(
     )
 
 
+@understandable
 def portfolio(
     releases: Releasables,
     *,

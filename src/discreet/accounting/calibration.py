@@ -635,7 +635,7 @@ def margins(release: Release, wanted: Mapping[str, Exact]) -> Release:
     >>> from discreet.budget import load
     >>> new = margins(load("dhc-2022-08-25"), {"State": 5})
     >>> row = new.variance_table()[10]
-    >>> round(float(row.variance), 3), DiscreteGaussian(row.variance).margin()
+    >>> round(float(row.variance), 3), DiscreteGaussian(variance=row.variance).margin()
     (7.958, 5)
     """
     result = release
@@ -665,14 +665,16 @@ def widest(margin: int, unit: Fraction) -> Fraction:
     outside = float(1 - LEVEL) / 2
 
     def is_met(variance: float) -> bool:
-        return float(DiscreteGaussian(Fraction(variance)).sf(margin)) <= outside
+        return float(DiscreteGaussian(variance=Fraction(variance)).sf(margin)) <= outside
 
     low, high = 1e-2, 2.0 * (margin + 1) ** 2
     while high > low * (1 + 1e-12):
         middle = math.sqrt(low * high)
         low, high = (middle, high) if is_met(middle) else (low, middle)
     step, last_unit = multiple_above(1 / Fraction(low), unit)
-    while DiscreteGaussian(1 / step).margin(LEVEL) > margin:  # certified, in case floats were off by a digit
+    while (
+        DiscreteGaussian(variance=1 / step).margin(LEVEL) > margin
+    ):  # certified, in case floats were off by a digit
         step += last_unit
     return 1 / step
 

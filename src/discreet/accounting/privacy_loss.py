@@ -5,12 +5,14 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from fractions import Fraction
+from itertools import chain
 from typing import TYPE_CHECKING, overload
 
+from discreet.calls import understandable
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Displayed
 from discreet.loss.curves import Curves, Quantity
-from discreet.loss.lattice import Floats
+from discreet.loss.lattice import Floats, noises_of
 from discreet.loss.law import COARSEST, Hypothesis, loss_of
 from discreet.loss.tradeoff import Knots
 from discreet.loss.values import Many, Number, Numbers, read, read_probabilities
@@ -34,7 +36,8 @@ class PrivacyLoss(Curves, Displayed):
     array([5.19766948e-01, 2.85267583e-01, 1.58365011e-11])
     """
 
-    def __init__(self, events: Iterable[Noise]) -> None:
+    @understandable
+    def __init__(self, events: Noise | Iterable[Noise]) -> None:
         self.law = loss_of(events)
         """How values are computed: for the modules of this package, and no part of what is stable."""
 
@@ -46,7 +49,7 @@ class PrivacyLoss(Curves, Displayed):
                 warnings.warn("PrivacyLoss.workings is now PrivacyLoss.law", DeprecationWarning, stacklevel=2)
                 return self.law
             if name.startswith("_") or name == "law" or not hasattr(self.law, name):
-                raise AttributeError(f"a PrivacyLoss has no attribute {name!r}")
+                return super().__getattr__(name)
             text = f"PrivacyLoss.{name} is no longer public: `loss.law.{name}` has it, and may change"
             warnings.warn(text, DeprecationWarning, stacklevel=2)
             return getattr(self.law, name)
@@ -73,11 +76,11 @@ class PrivacyLoss(Curves, Displayed):
     # -- the privacy profile ---------------------------------------------------------------------
 
     @overload
-    def log_delta(self, *, epsilon: Number) -> float: ...
+    def log_delta(self, epsilon: Number) -> float: ...
     @overload
-    def log_delta(self, *, epsilon: Many) -> Floats: ...
+    def log_delta(self, epsilon: Many) -> Floats: ...
 
-    def log_delta(self, *, epsilon: Numbers) -> float | Floats:
+    def log_delta(self, epsilon: Numbers) -> float | Floats:
         """Natural logarithm of delta, for tails that a float cannot hold.
 
         >>> from discreet.budget import DiscreteGaussian
@@ -108,11 +111,11 @@ class PrivacyLoss(Curves, Displayed):
         return knots
 
     @overload
-    def errors(self, *, threshold: Number) -> tuple[float, float]: ...
+    def errors(self, threshold: Number) -> tuple[float, float]: ...
     @overload
-    def errors(self, *, threshold: Many) -> tuple[Floats, Floats]: ...
+    def errors(self, threshold: Many) -> tuple[Floats, Floats]: ...
 
-    def errors(self, *, threshold: Numbers) -> tuple[float | Floats, float | Floats]:
+    def errors(self, threshold: Numbers) -> tuple[float | Floats, float | Floats]:
         """Type I and type II errors (alpha, beta) of the test that rejects above the threshold."""
         arguments = read(threshold, name="threshold")
         points = arguments.values
@@ -123,11 +126,11 @@ class PrivacyLoss(Curves, Displayed):
     # -- the loss itself ----------------------------------------------------------------------------
 
     @overload
-    def tail(self, *, above: Number, under: Hypothesis = "alternative") -> float: ...
+    def tail(self, above: Number, *, under: Hypothesis = "alternative") -> float: ...
     @overload
-    def tail(self, *, above: Many, under: Hypothesis = "alternative") -> Floats: ...
+    def tail(self, above: Many, *, under: Hypothesis = "alternative") -> Floats: ...
 
-    def tail(self, *, above: Numbers, under: Hypothesis = "alternative") -> float | Floats:
+    def tail(self, above: Numbers, *, under: Hypothesis = "alternative") -> float | Floats:
         """P[L > above] if the person is there (alternative), or is not (null).
 
         >>> from discreet.budget import DiscreteLaplace
@@ -153,14 +156,17 @@ class PrivacyLoss(Curves, Displayed):
         return f"PrivacyLoss({self.law!r})"
 
 
-def compose(events: Iterable[Noise]) -> PrivacyLoss:
-    """The privacy loss of all the events together, for one person.
+@understandable
+def compose(events: Noise | Iterable[Noise], *more: Noise | Iterable[Noise]) -> PrivacyLoss:
+    """The privacy loss of all the events together, for one person: of a list of them, or one by one.
 
     >>> from discreet.budget import DiscreteGaussian, DiscreteLaplace
     >>> compose([DiscreteGaussian(variance=5, times=9), DiscreteGaussian(variance=5)])
     PrivacyLoss(10 events of 1 kinds, R = 2)
+    >>> compose(9 * DiscreteGaussian(variance=5), DiscreteGaussian(variance=5))
+    PrivacyLoss(10 events of 1 kinds, R = 2)
     """
-    loss = PrivacyLoss(events)  # (which refuses what is no list of events)
+    loss = PrivacyLoss(chain.from_iterable(map(noises_of, (events, *more))))
     for event in loss.events:
         event.check_changes(event.sensitivity, spread=False)
     return loss

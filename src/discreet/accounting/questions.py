@@ -48,10 +48,8 @@ class Calibrating:
 
     release: Releasable
     _: KW_ONLY
-    delta: Annotated[Exact | float, Option("The delta of the promise, such as 1e-10.", "D", reads=str)]
-    epsilon: Annotated[Exact | float | None, Option("The epsilon of the promise.", "E", reads=str | None)] = (
-        None
-    )
+    delta: Annotated[Exact, Option("The delta of the promise, such as 1e-10.", "D", reads=str)]
+    epsilon: Annotated[Exact | None, Option("The epsilon of the promise.", "E", reads=str | None)] = None
     zcdp: Annotated[bool, Option("Keep what zCDP promises at this delta.")] = False
     by: Annotated[
         Literal["overall", "level"],

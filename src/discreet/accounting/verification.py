@@ -36,11 +36,12 @@ from discreet.accounting.certificate import FORMAT_WITHOUT_SCOPE, Certificate, s
 from discreet.accounting.envelope import envelope, lowest_heights
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.budget.claims import AnswerKind
+from discreet.budget.events import Releasables, releases_of
 from discreet.budget.neighbours import RELATIONS, CaseLabel, Neighbours
 from discreet.budget.presets import load
-from discreet.budget.release import Release
 from discreet.budget.text_files import read_text_file
 from discreet.budget.toml import parse_toml
+from discreet.calls import understandable
 from discreet.errors import InputError, PrecisionError
 from discreet.faces import Summarised, reason_in_words
 from discreet.loss.lattice import log_fraction
@@ -145,8 +146,9 @@ class Verification(Summarised):
         return reason_in_words(self)
 
 
+@understandable
 def verify(
-    what: Certificate | Release | Sequence[Release] | str | os.PathLike[str],
+    what: Certificate | Releasables,
     *,
     epsilon: Exact | None = None,
     delta: Exact | None = None,
@@ -159,13 +161,14 @@ def verify(
 ) -> Verification:
     """Prove or refute a certificate, a file with a claim, or that a release is (epsilon, delta)-private.
 
+    With an epsilon and a delta, a release is named as for `account`: by a preset, a file or a list of events.
     With `alpha` and `beta`, the claim is that no test of type I error alpha has a type II error below beta.
 
     Guarantee. "proved" and "refuted" rest on ball arithmetic for every case of the release; anything neither
     proved nor refuted is "undecided". So is a promise that a release may keep although its account, which is
     an upper bound, exceeds it. What is trusted: docs/explanation/certified.md.
 
-    >>> from discreet.budget import Level, Query
+    >>> from discreet.budget import Level, Query, Release
     >>> level = Level(name="State", queries=[Query(name="total", variance=5)])
     >>> release = Release(name="one", neighbours="unbounded", levels=[level])
     >>> print(verify(release, epsilon="2.8", delta="1e-10"))
@@ -175,14 +178,16 @@ def verify(
     >>> verify(release, alpha="0.05", beta="0.8").verdict, verify(release, alpha="0.05", beta="0.9").verdict
     ('proved', 'refuted')
     """
-    if isinstance(what, Certificate | str | os.PathLike):
-        if any(value is not None for value in (epsilon, delta, alpha, beta)):
+    is_claim = any(value is not None for value in (epsilon, delta, alpha, beta))
+    if isinstance(what, str | os.PathLike) and (os.fspath(what).endswith(".json") or not is_claim):
+        what = read_statement(what)
+    if isinstance(what, Certificate):
+        if is_claim:
             raise InputError("a certificate states its own numbers; none can be given beside it")
-        stated = what if isinstance(what, Certificate) else read_statement(what)
+        stated = what
     else:
-        releases = [what] if isinstance(what, Release) else list(what)
         stated = Certificate.claim(
-            releases,
+            releases_of(what),
             epsilon=epsilon,
             delta=delta,
             alpha=alpha,

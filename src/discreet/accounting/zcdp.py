@@ -11,14 +11,14 @@ from fractions import Fraction
 import numpy as np
 
 from discreet.errors import InputError
-from discreet.loss.lattice import Floats
+from discreet.loss.lattice import Floats, noises_of
 from discreet.noise import Noise
 from discreet.noise.capabilities import require
 
 NO_EVENTS = "the list of events is empty; a comparison needs at least one event"
 
 
-def zcdp_rho(events: Iterable[Noise]) -> Fraction:
+def zcdp_rho(events: Noise | Iterable[Noise]) -> Fraction:
     """Return the zCDP rho of a composition: the sum of the least rhos of its events.
 
     A Gaussian costs mu^2 / (2 sigma2), exactly. Laplace noise and randomised response cost their mean loss,
@@ -30,7 +30,7 @@ def zcdp_rho(events: Iterable[Noise]) -> Fraction:
     1.122459331201855
     """
     rho = Fraction(0)
-    for event in events:
+    for event in noises_of(events):
         if event.zcdp is None:
             require("rho", [event])
             raise AssertionError(f"{event!r} says that it has a rho, and has none")

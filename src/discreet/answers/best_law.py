@@ -59,7 +59,7 @@ def laws_words(choice: LawChoice) -> str:
 
     >>> from discreet.promises.calibrating import calibrate
     >>> from discreet.noise import DiscreteGaussian
-    >>> found = calibrate([DiscreteGaussian(5, times=2)], epsilon=2, delta="1e-6", law="laplace")
+    >>> found = calibrate([DiscreteGaussian(variance=5, times=2)], epsilon=2, delta="1e-6", law="laplace")
     >>> laws_words(found.law)
     'discrete Laplace'
     """

@@ -304,7 +304,7 @@ class ClaimedNoise:
     """What is claimed of a pair of tables: by how much each cell changes, and the law of its noise.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> block = Block("State, total", DiscreteGaussian(4), np.array([[0, 1]]))
+    >>> block = Block("State, total", DiscreteGaussian(variance=4), np.array([[0, 1]]))
     >>> claimed = ClaimedNoise(np.array([1, 0]), (block,))
     >>> claimed.loss.events, len(claimed.thresholds)
     ((DiscreteGaussian(variance=Fraction(4, 1), sensitivity=1, times=1),), 7)
@@ -506,7 +506,7 @@ def sign_look(kind: str, where: str, laws: tuple[Noise, Noise], one: Signed, oth
     """Yield how often the noises of two laws have the same sign, neither of them zero, if there are any.
 
     >>> from discreet.noise import DiscreteLaplace
-    >>> law, same = DiscreteLaplace(5), np.ones(100, dtype=np.int8)
+    >>> law, same = DiscreteLaplace(scale=5), np.ones(100, dtype=np.int8)
     >>> [look.chance < 1e-20 for look in sign_look("runs", "State", (law, law), same, same)]
     [True]
     """
@@ -525,7 +525,7 @@ def seen_in_values(
     """Yield what can be seen in noises of one law, in pairs of them, and in those that could lean.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> law = DiscreteGaussian(5)
+    >>> law = DiscreteGaussian(variance=5)
     >>> looks = seen_in_values("cells", law, np.zeros(100, dtype=np.int64), {}, {})
     >>> min(look.chance for look in looks) < 1e-20
     True
@@ -573,7 +573,7 @@ def repeated_runs(noise: Integers, laws: Sequence[tuple[Noise, int]]) -> Seen:
 
     >>> from discreet.noise import DiscreteGaussian
     >>> rows = np.zeros((2, 40), dtype=np.int64)
-    >>> repeated_runs(rows, [(DiscreteGaussian(5), 40)]).chance < 1e-30
+    >>> repeated_runs(rows, [(DiscreteGaussian(variance=5), 40)]).chance < 1e-30
     True
     """
     _, counts = np.unique(noise, axis=0, return_counts=True)
@@ -610,13 +610,13 @@ def audit_noise(
 
     >>> from discreet.noise import DiscreteGaussian, sample
     >>> from discreet.testing import NotPrivateSeededEntropy
-    >>> law, source = DiscreteGaussian(5), NotPrivateSeededEntropy(1)
+    >>> law, source = DiscreteGaussian(variance=5), NotPrivateSeededEntropy(1)
     >>> runs = [sample(law, (1000, 4), source=source) for side in range(2)]
     >>> block = Block("State, total", law, np.array([[0], [1], [2], [3]]))
     >>> claimed = ClaimedNoise(np.array([1, -1, 0, 0]), (block,))
     >>> len(audit_noise(*runs, claimed=claimed).alarms)
     0
-    >>> quiet = [sample(DiscreteGaussian(4), (1000, 4), source=source) for side in range(2)]
+    >>> quiet = [sample(DiscreteGaussian(variance=4), (1000, 4), source=source) for side in range(2)]
     >>> {look.kind for look in audit_noise(*quiet, claimed=claimed).alarms} >= {"tails"}
     True
     """
@@ -647,7 +647,8 @@ def audit_parts(
     """Audit what can be looked at where runs did not put out every cell, so that their noise is not known.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> claimed = ClaimedNoise(np.array([1, 0]), (Block("all", DiscreteGaussian(4), np.array([[0, 1]])),))
+    >>> block = Block("all", DiscreteGaussian(variance=4), np.array([[0, 1]]))
+    >>> claimed = ClaimedNoise(np.array([1, 0]), (block,))
     >>> found = audit_parts(50, claimed=claimed, mismatches={"rows": (50, 100)})
     >>> len(found.alarms), found.scope.words
     (1, 'none of 2 cells, without other pairs of tables')
@@ -723,7 +724,7 @@ def audit_promise(
     >>> from discreet.noise import DiscreteLaplace, sample
     >>> from discreet.testing import NotPrivateSeededEntropy
     >>> source = NotPrivateSeededEntropy(1)
-    >>> runs = [sample(DiscreteLaplace(1), (4000, 1), source=source) + side for side in range(2)]
+    >>> runs = [sample(DiscreteLaplace(scale=1), (4000, 1), source=source) + side for side in range(2)]
     >>> [bool(audit_promise(*runs, epsilon=e, delta=0).alarms) for e in (1, "1/2")]
     [False, True]
     """

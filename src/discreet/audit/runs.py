@@ -209,7 +209,7 @@ def audit_mechanism(
     >>> from discreet.testing import NotPrivateSeededEntropy
     >>> source = NotPrivateSeededEntropy(1)
     >>> def rows(table):
-    ...     return [[table.num_rows + sample(DiscreteLaplace(1), 1, source=source)[0]]]
+    ...     return [[table.num_rows + sample(DiscreteLaplace(scale=1), 1, source=source)[0]]]
     >>> data = pyarrow.table({"name": ["Ann", "Bob", "Cy"]})
     >>> audit_mechanism(rows, data, data.slice(1), epsilon=1, delta=0, runs=500).alarms
     ()

@@ -11,7 +11,7 @@ from discreet.budget.release import Release
 from discreet.errors import InputError
 from discreet.noise import Noise, grouped
 
-Releasable = Release | str | os.PathLike[str] | Iterable[Noise]
+Releasable = Release | str | os.PathLike[str] | Noise | Iterable[Noise]
 """What a release is named by."""
 
 Releasables = Releasable | Sequence[Release | str | os.PathLike[str]]
@@ -27,7 +27,8 @@ def release_of(named: Releasable) -> Release:
     >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
     >>> release_of("pl94-2020").name
     'pl94-2020-persons'
-    >>> made = release_of([DiscreteGaussian(5, times=9), DiscreteGaussian(5), DiscreteLaplace(4)])
+    >>> event = DiscreteGaussian(variance=5)
+    >>> made = release_of([9 * event, event, DiscreteLaplace(scale=4)])
     >>> [str(event) for event in made.path_events(1)]
     ['10 times discrete Gaussian noise of variance 5', 'discrete Laplace noise of scale 4']
     """
@@ -56,7 +57,7 @@ def releases_of(named: Releasables) -> list[Release]:
     >>> from discreet.noise import DiscreteGaussian
     >>> [one.name for one in releases_of(["pl94-2020", release_of("dhc-2020")])]
     ['pl94-2020-persons', 'dhc-2020-persons']
-    >>> len(releases_of([DiscreteGaussian(5), DiscreteGaussian(4)]))
+    >>> len(releases_of([DiscreteGaussian(variance=5), DiscreteGaussian(variance=4)]))
     1
     """
     listed: list[object] = list(named) if isinstance(named, list | tuple) else []

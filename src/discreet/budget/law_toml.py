@@ -35,9 +35,9 @@ def read_noise(stated: dict[str, object], folder: str | os.PathLike[str]) -> dic
             size = {key: others.pop(key) for key in ("variance", "scale") if key in others}
             match list(size.items()):
                 case [("variance", variance)]:
-                    return {"noise": ContinuousGaussian(variance), **others}  # type: ignore[arg-type]
+                    return {"noise": ContinuousGaussian(variance=variance), **others}  # type: ignore[arg-type]
                 case [("scale", scale)]:
-                    return {"noise": ContinuousLaplace(scale), **others}  # type: ignore[arg-type]
+                    return {"noise": ContinuousLaplace(scale=scale), **others}  # type: ignore[arg-type]
             raise InputError(
                 'noise is "continuous"; state the `variance` of Gaussian or the `scale` of Laplace noise'
             )

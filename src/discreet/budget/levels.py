@@ -18,11 +18,12 @@ from functools import cached_property
 from discreet.budget.neighbours import Neighbours, records_apart
 from discreet.budget.toml import FieldError, exact, line, no_repeats, whole_number
 from discreet.budget.variables import COUNT, RecordWeight, Variable
+from discreet.calls import understandable
 from discreet.errors import InputError
 from discreet.memory import Forgetful, set_fields
 from discreet.noise import DiscreteGaussian, DiscreteLaplace, Noise, PowerNoise
 from discreet.noise.capabilities import require
-from discreet.numbers import Exact, shown
+from discreet.numbers import Exact, is_column, shown
 
 WAYS = ("share", "rho", "variance", "scale", "noise")
 """The ways in which a query may state its noise."""
@@ -56,6 +57,7 @@ class Query:
     groups: int
     variable: Variable
 
+    @understandable
     def __init__(
         self,
         *,
@@ -154,7 +156,7 @@ class Query:
     def with_noise(self, noise: Noise) -> Query:
         """Return the query with this noise on one count.
 
-        >>> Query(name="total", rho=1).with_noise(DiscreteLaplace(3)).scale
+        >>> Query(name="total", rho=1).with_noise(DiscreteLaplace(scale=3)).scale
         Fraction(3, 1)
         """
         return replace(self, share=None, rho=None, variance=None, scale=None, noise=noise)
@@ -222,6 +224,7 @@ class Level(Forgetful):
     queries: tuple[Query, ...]
     areas: int | None
 
+    @understandable
     def __init__(
         self, *, name: str, rho: Exact | None = None, queries: Iterable[Query], areas: int | None = None
     ) -> None:
@@ -232,7 +235,11 @@ class Level(Forgetful):
             raise FieldError(f"{label} has a space before or after its name", field=("name",))
         total = None if rho is None else exact(rho, name=f"rho of {label}", field=("rho",))
         many = None if areas is None else whole_number(areas, name=f"areas of {label}", field=("areas",))
-        set_fields(self, name=name, rho=total, queries=tuple(queries), areas=many)
+        made = tuple(queries) if is_column(queries) else (queries,)
+        if not all(isinstance(query, Query) for query in made):
+            text = f'queries of {label} must be a list of them, such as [Query(name="total", variance=5)]'
+            raise FieldError(text, field=("queries",))
+        set_fields(self, name=name, rho=total, queries=made, areas=many)
         if not self.queries:
             raise FieldError(f"{label} has no queries; it must have at least one", field=("queries",))
         no_repeats((query.name for query in self.queries), name=label, field=("queries",))

@@ -10,6 +10,7 @@ from discreet.budget.attributes import Attributes, read_attributes
 from discreet.budget.release import Release
 from discreet.budget.text_files import read_text_file
 from discreet.budget.toml import FieldError, hint, inside, located, parse_toml
+from discreet.calls import understandable
 from discreet.errors import InputError
 from discreet.numbers import shown
 
@@ -28,6 +29,7 @@ IN_A_FOLDER = ("release.toml", "release.NOT-PRIVATE.toml")
 """The release in a directory, such as one that `measure` wrote."""
 
 
+@understandable
 def preset_names() -> tuple[str, ...]:
     """Return the names of all presets, in alphabetical order.
 
@@ -46,6 +48,7 @@ def preset_titles() -> dict[str, str]:
     return {name: load_preset(name).title for name in preset_names()}
 
 
+@understandable
 def load(name_or_path: str | os.PathLike[str]) -> Release:
     """Return a preset by its name or alias, or the release that a TOML file states; `-` is standard input.
 
@@ -56,6 +59,8 @@ def load(name_or_path: str | os.PathLike[str]) -> Release:
     discreet.errors.InputError: 'dhc-2021' is neither a preset nor a file; did you mean "dhc-2020"? \
 `discreet presets` lists all names
     """
+    if not isinstance(name_or_path, str | os.PathLike):
+        raise InputError(f"the name of a preset, or of a file, is {shown(name_or_path)}; it must be a text")
     if isinstance(name_or_path, str):
         if _is_preset(name_or_path):
             return load_preset(name_or_path)

@@ -30,6 +30,7 @@ from discreet.budget.toml import (
     parse_toml,
 )
 from discreet.budget.variables import BY, COUNT, RecordWeight, Variable
+from discreet.calls import understandable
 from discreet.errors import InputError
 from discreet.faces import Summarised
 from discreet.memory import Forgetful, set_fields
@@ -156,6 +157,7 @@ class Release(Forgetful, Summarised):
     join: Join | None
     input: TableInput | None = field(compare=False)
 
+    @understandable
     def __init__(
         self,
         *,

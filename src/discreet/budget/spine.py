@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import product
 
 from discreet.budget.toml import FieldError, hint, inside, line, no_repeats, whole_number
+from discreet.calls import understandable
 from discreet.memory import set_fields
 from discreet.numbers import shown
 
@@ -45,6 +46,7 @@ class Spine:
     paths: tuple[tuple[int, tuple[str, ...]], ...]
     may_merge_up: tuple[str, ...]
 
+    @understandable
     def __init__(
         self,
         *,

@@ -68,8 +68,8 @@ def exact(value: Exact, *, name: str, field: Place) -> Fraction:
     Fraction(1, 13)
     """
     with inside(*field):
-        if isinstance(value, float) and not math.isfinite(value):
-            raise InputError(f"{name} is {value}; it must be a finite number above zero")
+        if isinstance(value, float | Decimal) and not math.isfinite(value):
+            raise InputError(f"{name} is {float(value)}; it must be a finite number above zero")
         if _too_long(value):
             raise InputError(f"{name} is too long; at most {LONGEST_NUMBER} digits are allowed")
         number = positive(value, name=name)
@@ -217,9 +217,9 @@ def check_keys(text: str, where: str, *, most: int = MOST_KEYS) -> None:
 
 
 def parse_toml(
-    text: str, where: str, *, most_keys: int = MOST_KEYS, parse_float: Callable[[str], Any] = float
+    text: str, where: str, *, most_keys: int = MOST_KEYS, parse_float: Callable[[str], Any] = Decimal
 ) -> dict[str, Any]:
-    """Parse a TOML text; an error is one line that names the place.
+    """Parse a TOML text; an error is one line that names the place. Decimals are read as they are written.
 
     >>> parse_toml("a = 1", "a.toml")
     {'a': 1}

@@ -34,16 +34,16 @@ class Comparison(Forgetful, ABC):
     is_bound: ClassVar[bool]
     """Whether the curve provably errs to the safe side."""
 
-    def log_delta(self, *, epsilon: Real) -> Real:
+    def log_delta(self, epsilon: Real) -> Real:
         """Return the natural logarithm of delta at `epsilon` >= 0: no underflow, however deep the tail."""
         return _apply(self._log_delta, epsilon, name="epsilon", low=0.0, high=np.inf, ends=(True, False))
 
-    def delta(self, *, epsilon: Real) -> Real:
+    def delta(self, epsilon: Real) -> Real:
         """Return delta at `epsilon` >= 0."""
         logs = self.log_delta(epsilon=epsilon)
         return np.exp(logs) if isinstance(logs, np.ndarray) else float(np.exp(logs))
 
-    def epsilon(self, *, delta: Real) -> Real:
+    def epsilon(self, delta: Real) -> Real:
         """Return epsilon >= 0 at `delta`, below 1: infinite at 0, of which these curves say nothing."""
 
         def from_zero(delta: Floats) -> Floats:
@@ -53,7 +53,7 @@ class Comparison(Forgetful, ABC):
 
         return _apply(from_zero, delta, name="delta", low=0.0, high=1.0, ends=(True, False))
 
-    def tradeoff(self, *, alpha: Real) -> Real:
+    def tradeoff(self, alpha: Real) -> Real:
         """Return the type II error at type I error `alpha` in [0, 1]: 1 at 0, and 0 at 1."""
 
         def to_ends(alpha: Floats) -> Floats:

@@ -137,7 +137,7 @@ def _cumulant(law: CountLoss, t: Floats) -> Floats:
     return found
 
 
-def divergences_of(events: Iterable[Noise]) -> LatticeDivergences | LawDivergences:
+def divergences_of(events: Noise | Iterable[Noise]) -> LatticeDivergences | LawDivergences:
     """Return the cumulants of all events together; no events, and infinite losses, are refused.
 
     >>> from discreet.noise import DiscreteGaussian, PowerNoise

@@ -8,6 +8,7 @@ from typing import Self
 
 import numpy as np
 
+from discreet.calls import understandable
 from discreet.comparisons.curve import Comparison
 from discreet.comparisons.divergences import divergences_of
 from discreet.comparisons.normal import log_density, log_gap, log_upper_tail, mills_ratio, quantile
@@ -33,7 +34,8 @@ class GaussianDP(Comparison):
     name = "Gaussian DP"
     is_bound = False
 
-    def __init__(self, events: Iterable[Noise]) -> None:
+    @understandable
+    def __init__(self, events: Noise | Iterable[Noise]) -> None:
         self.mu = max(
             2 * mean / math.sqrt(variance) if variance > 0 else math.inf
             for mean, variance in divergences_of(events).moments()

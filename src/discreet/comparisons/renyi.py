@@ -32,6 +32,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.calls import understandable
 from discreet.comparisons.curve import Comparison
 from discreet.comparisons.divergences import divergences_of
 from discreet.errors import InputError
@@ -219,7 +220,8 @@ class RenyiDP(ByOrder):
     name = "Renyi DP"
     is_bound = True
 
-    def __init__(self, events: Iterable[Noise]) -> None:
+    @understandable
+    def __init__(self, events: Noise | Iterable[Noise]) -> None:
         self.loss = divergences_of(events)
 
     def divergence(self, *, order: float) -> float:

@@ -12,6 +12,7 @@ from typing import Self
 import numpy as np
 
 from discreet.accounting.zcdp import bun_steinke_epsilon, zcdp_rho
+from discreet.calls import understandable
 from discreet.comparisons.renyi import ByOrder
 from discreet.loss.lattice import Floats
 from discreet.noise import Noise
@@ -29,7 +30,8 @@ class TightZCDP(ByOrder):
     name = "zCDP, tight conversion"
     is_bound = True
 
-    def __init__(self, events: Iterable[Noise]) -> None:
+    @understandable
+    def __init__(self, events: Noise | Iterable[Noise]) -> None:
         self.rho = zcdp_rho(events)
 
     @classmethod

@@ -243,7 +243,7 @@ class AreaPath:
         >>> round(float(law.chance_beyond(np.array([0.0]))[0]), 2)   # exact: 0.318
         0.32
         """
-        own = EvidenceLaw.of_noise(DiscreteGaussian(Fraction(self.variances[0])))
+        own = EvidenceLaw.of_noise(DiscreteGaussian(variance=Fraction(self.variances[0])))
         counts = 1.0 + np.cumsum(rests)
         noisy = np.column_stack(
             [counts[j] + _drawn(SumNoise.of({v: 1}), draws, random) for j, v in enumerate(self.variances[1:])]

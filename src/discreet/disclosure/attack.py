@@ -313,7 +313,7 @@ class Attack:
         if self.nonnegative:
             low = max(low, 0.0)
         noisy = np.arange(low, high + 1.0)
-        noise = DiscreteGaussian(Fraction(variance))
+        noise = DiscreteGaussian(variance=Fraction(variance))
         logs = []
         for here in (1.0, 0.0):
             off = noisy - known - here
@@ -401,7 +401,7 @@ class Attack:
         if not math.isfinite(costs.threshold):  # what is published does not matter
             always = costs.says_present(prior.log_odds)
             return np.stack([always, 1.0 - always])
-        noise = DiscreteGaussian(Fraction(float(self._variance)))
+        noise = DiscreteGaussian(variance=Fraction(float(self._variance)))
         # "present" beyond, or below if reversed; no tie: the log of a fraction, if not 0, is no fraction
         edge = 0.5 + self._variance * (costs.threshold - prior.log_odds)
         if costs.is_reversed:

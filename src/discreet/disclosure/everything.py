@@ -42,7 +42,7 @@ from discreet.disclosure.questions import Risking
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.loss.values import Number, read_probabilities
-from discreet.numbers import Exact, is_column, read_delta
+from discreet.numbers import Exact, is_column, one_or_more, read_delta
 from discreet.numbers import prior as read_prior
 from discreet.questions import asked_with
 
@@ -162,8 +162,8 @@ def risk(asked: Risking) -> ReleaseRisk:
     """
     listed = releases_of(asked.releases)
     priors, pairs = _priors(asked.prior), asked.pairs
-    alphas = [_open_rate(rate, "a false-positive rate") for rate in asked.false_positive_rates]
-    chances = [_open_rate(chance, "a chance to guess") for chance in asked.guess]
+    alphas = [_open_rate(rate, "a false-positive rate") for rate in one_or_more(asked.false_positive_rates)]
+    chances = [_open_rate(chance, "a chance to guess") for chance in one_or_more(asked.guess)]
     small = read_delta(asked.delta, floats=True)
     if pairs not in ("all", "main"):
         raise InputError(f"pairs is {pairs!r}; it must be 'all' or 'main'")
@@ -209,7 +209,7 @@ def risk(asked: Risking) -> ReleaseRisk:
 # -- reading -------------------------------------------------------------------------------------------------
 
 
-def _priors(prior: Exact | float | Sequence[Exact | float]) -> list[Fraction]:
+def _priors(prior: Exact | Sequence[Exact]) -> list[Fraction]:
     many = is_column(prior)
     read = [read_prior(chance) for chance in (prior if many else [prior])]  # type: ignore[union-attr, arg-type]
     if not read:

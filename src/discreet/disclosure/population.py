@@ -595,7 +595,10 @@ class _Study:
             own = np.where(inside & ~open_cells[node[area], classes], own, 0.0)
             distinct, of = np.unique(np.round(own, 9), return_inverse=True)
             usable = distinct >= 1e-4
-            laws = [EvidenceLaw.of_noise(DiscreteGaussian(Fraction(v))) for v in distinct[usable].tolist()]
+            laws = [
+                EvidenceLaw.of_noise(DiscreteGaussian(variance=Fraction(v)))
+                for v in distinct[usable].tolist()
+            ]
             law = np.where(usable[of.ravel()], (np.cumsum(usable) - 1)[of.ravel()], -1)
             drawn = None
             if made is not None:

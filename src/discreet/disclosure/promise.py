@@ -31,11 +31,12 @@ from typing import Annotated
 from discreet.budget import Neighbours
 from discreet.budget.claims import AnswerKind, Claim
 from discreet.budget.scope import Scope
+from discreet.calls import known_as
 from discreet.disclosure.everything import Detection, predictive_value
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.loss.values import Number, read, read_probabilities
-from discreet.numbers import exact_text
+from discreet.numbers import exact_text, one_or_more
 from discreet.numbers import prior as read_prior
 from discreet.questions import Option, repeated_option
 
@@ -77,6 +78,7 @@ class PromisedRisk(Displayed):
         return (2.0 if self.delta else 1.0) * math.exp(float(self.epsilon))
 
 
+@known_as("explain")
 def promised_risk(
     *,
     epsilon: Annotated[Number, Option("The epsilon of the promise.", "E", reads=str)],
@@ -121,11 +123,8 @@ def promised_risk(
         raise InputError(f"epsilon is {float(height):g}; it must lie between 0 and {LARGEST}")
     small = Fraction(0) if delta in (0, "0") else read_probabilities(delta, name="delta").values[0]
     p = read_prior(prior)
-    rates = [
-        read_probabilities(asked_rate, name="a false-positive rate").values[0]
-        for asked_rate in false_positive_rates
-    ]
-    befores = [read_probabilities(chance, name="a chance to guess").values[0] for chance in guess]
+    rates = read_probabilities(one_or_more(false_positive_rates), name="a false-positive rate").values
+    befores = read_probabilities(one_or_more(guess), name="a chance to guess").values
     said = f"the promise of epsilon {exact_text(height)} and delta {exact_text(small)}"
     claim = Claim(Scope.whole(said, unit="person", neighbours=neighbours), AnswerKind.BOUND)
     detections = []

@@ -41,7 +41,7 @@ class Risking:
     releases: Releasables
     _: KW_ONLY
     prior: Annotated[
-        Exact | float | Sequence[Exact | float],
+        Exact | Sequence[Exact],
         repeated_option(
             "The adversary's chance that the target is present, such as 1/2 or 1/864; may be repeated. "
             "Default: 1/2, 1/10 and 1/100.",
@@ -51,7 +51,7 @@ class Risking:
     ] = ("1/2", "1/10", "1/100")
     exact: HeldExact = ()
     false_positive_rates: Annotated[
-        Sequence[Exact | float],
+        Sequence[Exact],
         repeated_option(
             "How often the adversary may accuse wrongly; may be repeated. Default: 1e-6, 1e-5, ..., 1/10.",
             "A",
@@ -59,7 +59,7 @@ class Risking:
         ),
     ] = ("1e-6", "1e-5", "1e-4", "1e-3", "1e-2", "1e-1")
     guess: Annotated[
-        Sequence[Exact | float],
+        Sequence[Exact],
         repeated_option(
             "How often a person's values are guessed with nothing published, such as 1/2016; may be "
             "repeated. Default: one of all detailed cells, and 1/100.",
@@ -67,9 +67,9 @@ class Risking:
             "guess",
         ),
     ] = ()
-    delta: Annotated[
-        Exact | float, Option("For the epsilon of each attribute. Default: 1e-10.", "D", reads=str)
-    ] = "1e-10"
+    delta: Annotated[Exact, Option("For the epsilon of each attribute. Default: 1e-10.", "D", reads=str)] = (
+        "1e-10"
+    )
     pairs: Literal["all", "main"] = "all"
     certify: bool = False
     neighbours: Relation = None
@@ -96,7 +96,7 @@ class RiskingRecords:
         Option("The numbers drawn: the output of measure, or a noisy table.", "DIR|FILE", reads=Path | None),
     ] = None
     priors: Annotated[
-        Sequence[Exact | float],
+        Sequence[Exact],
         repeated_option(
             "A chance such as 1/10 (default: 1/2), or flat, population, area, or column:NAME of the records; "
             "may be repeated.",

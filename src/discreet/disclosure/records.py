@@ -311,7 +311,7 @@ class TwoLevelLaws:
     def law(self, siblings: int, rest: int) -> PresentLaw:
         """Return the law of all evidence if the target is present, with `rest` others in the siblings."""
         if siblings == 0:
-            return evidence_law([DiscreteGaussian(variance) for variance in self.variances])
+            return evidence_law([DiscreteGaussian(variance=variance) for variance in self.variances])
         block, group = map(float, self.variances)
         z, y = (self._places(variance, siblings) for variance in (group, siblings * block))
         step, (table, first) = self.stride(siblings), self._table(siblings)
@@ -322,7 +322,7 @@ class TwoLevelLaws:
         logs = log_noise(group, z - more), self._levels(siblings).siblings.log_pmf(y - more)
         chances = np.exp(np.add.outer(*logs)).ravel()
         order = np.argsort(values, kind="stable")
-        own = EvidenceLaw.of_noise(DiscreteGaussian(self.variances[0]))
+        own = EvidenceLaw.of_noise(DiscreteGaussian(variance=self.variances[0]))
         inside = own.present > _OUTSIDE / 100
         own_law = PresentLaw(own.values[inside], own.present[inside] / own.present[inside].sum())
         return AddedLaw(values[order], chances[order] / chances.sum(), own_law)

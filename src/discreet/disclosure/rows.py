@@ -276,7 +276,7 @@ def suggested_law(rows: Histogram, *, nonnegative: bool = False) -> CountLaw:
         noisy, seen = np.append(0.0, noisy), np.append(float(often[values == 0].sum()), seen)
     else:
         seen = np.bincount(places, weights=often, minlength=noisy.size).astype(float)
-    log_total = float(DiscreteGaussian(Fraction(variance)).log_pmf([0])[0])
+    log_total = float(DiscreteGaussian(variance=Fraction(variance)).log_pmf([0])[0])
     logs = log_total + math.log(width) - (noisy[:, None] - counts) ** 2 / (2.0 * variance)
     if nonnegative:
         tails = np.log(tail_ratio(counts, variance)) - counts * (counts / (2.0 * variance))

@@ -41,7 +41,7 @@ def log_noise(variance: float, offsets: Integers) -> Floats:
     >>> log_noise(1.0, np.array([0, 1])).round(4).tolist()
     [-0.9189, -1.4189]
     """
-    return DiscreteGaussian(Fraction(variance)).log_pmf(offsets)
+    return DiscreteGaussian(variance=Fraction(variance)).log_pmf(offsets)
 
 
 def theta_bound(count: int, variance: float) -> float:

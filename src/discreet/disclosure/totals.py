@@ -237,7 +237,7 @@ def _rows(shares: Numbers) -> list[Sequence[Number]]:
 
 def _drawing(variance: float) -> tuple[int, Floats]:
     """The least noise, and the chances of at most each value from there on, to draw from."""
-    noise = DiscreteGaussian(Fraction(variance))
+    noise = DiscreteGaussian(variance=Fraction(variance))
     reach = math.ceil(math.sqrt(2.0 * variance * 40.0)) + 1
     law = np.cumsum(noise.pmf(np.arange(-reach, reach + 1)))
     law[-1] = 1.0

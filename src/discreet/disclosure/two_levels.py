@@ -197,7 +197,7 @@ class TwoLevels:
         """
         _, (all_z, pz), (all_y, py) = self.grid(block=block, group=group)
         of_z, of_y = np.interp(z, all_z, pz, 0.0, 0.0), np.interp(y, all_y, py, 0.0, 0.0)
-        noise = DiscreteGaussian(Fraction(self.variances[0]))
+        noise = DiscreteGaussian(variance=Fraction(self.variances[0]))
         limits = np.append(self.thresholds(z, y, chance=chance), self.threshold_alone) - 1 - block
         says = np.exp(noise.log_sf(np.clip(limits, -(10**9), 10**9)))
         more = (says[:-1] - says[-1]).reshape(len(z), len(y))
@@ -246,7 +246,7 @@ class TwoLevels:
         true = self.known + 1 if block is None else block
         _, (z, pz), (y, py) = self.grid(block=true, group=group)
         limits, ties = self._thresholds(z, y, chance)
-        noise = DiscreteGaussian(Fraction(self.variances[0]))
+        noise = DiscreteGaussian(variance=Fraction(self.variances[0]))
         off = np.clip(limits - 1 - true, -(10**9), 10**9)
         says = np.exp(noise.log_sf(off)) + np.where(ties, 0.5 * np.exp(noise.log_pmf(off)), 0.0)
         says_present = float(pz @ says @ py)

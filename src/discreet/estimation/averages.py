@@ -71,7 +71,7 @@ def average(
     and then r is not cut off: ends are sought outwards (`test_intervals_cover_averages`).
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> noise = DiscreteGaussian(100)
+    >>> noise = DiscreteGaussian(variance=100)
     >>> found = average(2600, 1000, total_noise=[noise] * 2, number_noise=[noise], at_least=1, at_most=10)
     >>> round(found.value, 3), round(found.lower, 2), round(found.upper, 2)
     (2.6, 2.55, 2.65)

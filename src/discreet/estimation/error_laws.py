@@ -74,7 +74,7 @@ def transform(law: Law, angle: Floats) -> Floats:
     """Return E cos(angle N) of noise N; it is positive.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> transform(DiscreteGaussian(1), np.array([0.0, 1.0])).round(6).tolist()
+    >>> transform(DiscreteGaussian(variance=1), np.array([0.0, 1.0])).round(6).tolist()
     [1.0, 0.606532]
     """
     _check(law)
@@ -159,7 +159,7 @@ class Errors:
     the finest.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> law = DiscreteGaussian(1)
+    >>> law = DiscreteGaussian(variance=1)
     >>> terms = Terms.of([(np.array([0, 1, 1]), np.array([1.0, 2 / 3, 1 / 3]), law, np.array([1, 1, 2]))])
     >>> errors = Errors(law.true_variance() * np.array([1, 2 / 3]), [terms])
     >>> errors.half_widths(0.9).round(4).tolist()
@@ -526,7 +526,8 @@ def safe_quantile(laws: Sequence[Law], level: float) -> float:
     the parameter is used: it is at least the variance, and bounds the tails.
 
     >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
-    >>> [round(safe_quantile([law], 0.95), 3) for law in (DiscreteGaussian(10), DiscreteLaplace(2))]
+    >>> laws = DiscreteGaussian(variance=10), DiscreteLaplace(scale=2)
+    >>> [round(safe_quantile([law], 0.95), 3) for law in laws]
     [1.96, 2.118]
     """
     known = _columns(tuple(laws))

@@ -17,6 +17,7 @@ from discreet.areas.tree import Floats, Integers, Tree, uniform_tree
 from discreet.budget import Release
 from discreet.budget.events import Releasable, release_of
 from discreet.budget.noise_table import levels_of, noise_lines, queries_of
+from discreet.calls import understandable
 from discreet.errors import InputError
 from discreet.estimation.intervals import View
 from discreet.estimation.linear_algebra import one_algebra_thread
@@ -85,6 +86,7 @@ class Accuracy(Summarised):
         return query_accuracy.sd
 
 
+@understandable
 @one_algebra_thread()
 def accuracy(
     release: Releasable,

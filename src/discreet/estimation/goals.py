@@ -27,7 +27,7 @@ def read_goals(text: str, where: str) -> list[Goal]:
     >>> read_goals('[[goals]]\\nlevel = "State"\\nquery = "total"\\nsd = "3/2"', "goals.toml")
     [Goal(level='State', query='total', sd=1.5)]
     """
-    data = parse_toml(text, where)
+    data = parse_toml(text, where, parse_float=float)
     tables = data.get("goals")
     if not isinstance(tables, list) or not tables or set(data) != {"goals"}:
         raise InputError(f"{where} must have tables [[goals]], and nothing else")

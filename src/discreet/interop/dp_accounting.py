@@ -91,7 +91,7 @@ def from_dp_event(event: object) -> PrivacyLoss | GaussianDP | TightZCDP:
     if collected.gaussian and not collected.noises:
         return GaussianDP.from_rho(collected.gaussian)
     # normal losses add up to one: that of a single number whose noise has this variance
-    normal = [ContinuousGaussian(1 / (2 * collected.gaussian))] if collected.gaussian else []
+    normal = [ContinuousGaussian(variance=1 / (2 * collected.gaussian))] if collected.gaussian else []
     return compose([*collected.noises, *normal])
 
 
@@ -119,7 +119,7 @@ def _collected(dp_event: Any, event: Any, where: str, times: int, collected: _Fo
                 yield f"{where}.sensitivity is {event.sensitivity}; {_WHOLE}"
             else:
                 sensitivity = int(event.sensitivity)
-                collected.noises.append(DiscreteLaplace(1 / rate, sensitivity=sensitivity, times=times))
+                collected.noises.append(DiscreteLaplace(scale=1 / rate, sensitivity=sensitivity, times=times))
         case dp_event.RandomizedResponseDpEvent():
             chance, answers = _decimal(event.noise_parameter), event.num_buckets
             if chance is None or chance > 1 or not 2 <= answers <= MOST_OUTCOMES or answers != int(answers):
@@ -134,7 +134,7 @@ def _collected(dp_event: Any, event: Any, where: str, times: int, collected: _Fo
             if scale is None:
                 yield f"{where}.noise_multiplier is {event.noise_multiplier}; it must be above zero"
             else:
-                collected.noises.append(ContinuousLaplace(scale, times=times))
+                collected.noises.append(ContinuousLaplace(scale=scale, times=times))
         case dp_event.GaussianDpEvent():
             sigma = _decimal(event.noise_multiplier)
             if sigma is None:
@@ -164,7 +164,7 @@ def _collected(dp_event: Any, event: Any, where: str, times: int, collected: _Fo
             elif sensitivity != int(sensitivity):
                 yield f"{where}.sensitivity is {sensitivity}; {_WHOLE}"
             else:
-                noise = DiscreteGaussian(sigma * sigma, sensitivity=int(sensitivity), times=times)
+                noise = DiscreteGaussian(variance=sigma * sigma, sensitivity=int(sensitivity), times=times)
                 collected.noises.append(noise)
         case _:
             yield f"{where} is a {type(event).__name__}, which is not accounted for here{_instead(event)}"
@@ -224,7 +224,8 @@ def to_pld(loss: PrivacyLoss, *, interval: float = INTERVAL, smallest: Exact = "
 def loss_grid(loss: PrivacyLoss, interval: float, smallest: Fraction) -> tuple[int, Floats, float]:
     """Return the number of the lowest grid point, the probability of each, and that of an infinite loss.
 
-    >>> lowest, probabilities, infinite = loss_grid(compose([DiscreteLaplace(1)]), 0.1, Fraction(1, 10**10))
+    >>> loss = compose([DiscreteLaplace(scale=1)])
+    >>> lowest, probabilities, infinite = loss_grid(loss, 0.1, Fraction(1, 10**10))
     >>> lowest, len(probabilities), round(float(probabilities.sum()), 12), infinite
     (-10, 22, 1.0, 0.0)
     """

@@ -79,9 +79,9 @@ def measurement_noise(measurement: Any, *, law: Law, d_in: int = 1) -> Noise:
         raise InputError(f"the measurement is not {law} noise on integers: {'; '.join(problems)}")
     spent_on_one = _decimal(_spent(measurement, 1))
     noise = (
-        DiscreteLaplace(1 / spent_on_one, sensitivity=changed)
+        DiscreteLaplace(scale=1 / spent_on_one, sensitivity=changed)
         if law == "laplace"
-        else DiscreteGaussian(1 / (2 * spent_on_one), sensitivity=changed)
+        else DiscreteGaussian(variance=1 / (2 * spent_on_one), sensitivity=changed)
     )
     if problem := _drawn_problem(measurement, domain, noise):
         raise InputError(f"the measurement is not {law} noise on integers: {problem}; {_INSTEAD}")
@@ -118,7 +118,7 @@ def _drawn_problem(measurement: Any, domain: str, noise: Noise) -> str:
     else:
         room = _SIGMAS * _error(variance, 2)
         low, high = variance - room, variance + room + 60 / _DRAWS
-        other = DiscreteLaplace(Fraction(math.sqrt(noise.size))).true_variance()  # of the same rho
+        other = DiscreteLaplace(scale=Fraction(math.sqrt(noise.size))).true_variance()  # of the same rho
         if other - 3 * _error(other, 6) <= high:
             return f"{_DRAWS} draws do not tell noise of variance {brief(variance, 4)} from Laplace noise"
     if not low <= mean <= high:

@@ -112,7 +112,7 @@ def read_facts(path: str | Path) -> dict[str, object]:
     text, where = read_text_file(path, "file of facts")
     known, facts, problems = registry_fields(), {}, []
     short = {path.removeprefix("deployment."): field for path, field in known.items()}
-    for place, value in leaves(parse_toml(text, where)):
+    for place, value in leaves(parse_toml(text, where, parse_float=float)):
         field = known.get(place) or short.get(place)
         if field is None:
             problems.append(f"{place} is not a field of an entry{hint(place, short)}")

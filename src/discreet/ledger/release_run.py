@@ -90,7 +90,7 @@ class ReleaseRun:
     ...     origin = {"role": "records", "sha256": sha256(records)}
     ...     run.spend(Entry(command="count", release=release, inputs=(origin,)))
     ...     with run.writing("csv") as tables:
-    ...         noisy = count + sample(DiscreteGaussian(4), 1, source=run.entropy)[0]
+    ...         noisy = count + sample(DiscreteGaussian(variance=4), 1, source=run.entropy)[0]
     ...         tables.json("manifest", {"total": int(noisy)})
     >>> run.files, run.entries[0].counted
     (('manifest.NOT-PRIVATE.json',), False)

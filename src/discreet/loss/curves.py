@@ -9,6 +9,7 @@ from typing import Literal, Required, TypedDict, Unpack, overload
 
 import numpy as np
 
+from discreet.calls import Hinting, understandable
 from discreet.errors import InputError
 from discreet.loss.lattice import Floats
 from discreet.loss.values import (
@@ -51,7 +52,7 @@ class Proved(TypedDict, total=False):
     accuracy: float | None
 
 
-class Curves(Forgetful, ABC):
+class Curves(Hinting, Forgetful, ABC):
     """The (epsilon, delta) curve and the trade-off curve, of one loss or as the worst of many.
 
     Each takes one number or several, and answers in floats or, with `certified=True` or `digits`, in
@@ -109,18 +110,19 @@ class Curves(Forgetful, ABC):
         """The largest loss that can occur, which is epsilon at delta 0; None if there is no bound."""
 
     @overload
-    def delta(self, *, epsilon: Number, **how: Unpack[InFloats]) -> Value: ...
+    def delta(self, epsilon: Number, **how: Unpack[InFloats]) -> Value: ...
     @overload
-    def delta(self, *, epsilon: Number, **how: Unpack[Proved]) -> Interval: ...
+    def delta(self, epsilon: Number, **how: Unpack[Proved]) -> Interval: ...
     @overload
-    def delta(self, *, epsilon: Many, **how: Unpack[InFloats]) -> Values: ...
+    def delta(self, epsilon: Many, **how: Unpack[InFloats]) -> Values: ...
     @overload
-    def delta(self, *, epsilon: Many, **how: Unpack[Proved]) -> Boxes: ...
+    def delta(self, epsilon: Many, **how: Unpack[Proved]) -> Boxes: ...
 
+    @understandable
     def delta(
         self,
-        *,
         epsilon: Numbers,
+        *,
         certified: bool = False,
         digits: int | None = None,
         accuracy: float | None = None,
@@ -137,18 +139,19 @@ class Curves(Forgetful, ABC):
         return self._answer("delta", read(epsilon, name="epsilon"), certified, digits, accuracy)
 
     @overload
-    def epsilon(self, *, delta: Number, **how: Unpack[InFloats]) -> Value: ...
+    def epsilon(self, delta: Number, **how: Unpack[InFloats]) -> Value: ...
     @overload
-    def epsilon(self, *, delta: Number, **how: Unpack[Proved]) -> Interval: ...
+    def epsilon(self, delta: Number, **how: Unpack[Proved]) -> Interval: ...
     @overload
-    def epsilon(self, *, delta: Many, **how: Unpack[InFloats]) -> Values: ...
+    def epsilon(self, delta: Many, **how: Unpack[InFloats]) -> Values: ...
     @overload
-    def epsilon(self, *, delta: Many, **how: Unpack[Proved]) -> Boxes: ...
+    def epsilon(self, delta: Many, **how: Unpack[Proved]) -> Boxes: ...
 
+    @understandable
     def epsilon(
         self,
-        *,
         delta: Numbers,
+        *,
         certified: bool = False,
         digits: int | None = None,
         accuracy: float | None = None,
@@ -172,18 +175,19 @@ class Curves(Forgetful, ABC):
         return self._answer("epsilon", asked, certified, digits, accuracy)
 
     @overload
-    def tradeoff(self, *, alpha: Number, **how: Unpack[InFloats]) -> Value: ...
+    def tradeoff(self, alpha: Number, **how: Unpack[InFloats]) -> Value: ...
     @overload
-    def tradeoff(self, *, alpha: Number, **how: Unpack[Proved]) -> Interval: ...
+    def tradeoff(self, alpha: Number, **how: Unpack[Proved]) -> Interval: ...
     @overload
-    def tradeoff(self, *, alpha: Many, **how: Unpack[InFloats]) -> Values: ...
+    def tradeoff(self, alpha: Many, **how: Unpack[InFloats]) -> Values: ...
     @overload
-    def tradeoff(self, *, alpha: Many, **how: Unpack[Proved]) -> Boxes: ...
+    def tradeoff(self, alpha: Many, **how: Unpack[Proved]) -> Boxes: ...
 
+    @understandable
     def tradeoff(
         self,
-        *,
         alpha: Numbers,
+        *,
         certified: bool = False,
         digits: int | None = None,
         accuracy: float | None = None,

@@ -61,7 +61,7 @@ def loss_steps(events: Iterable[Noise]) -> list[Fraction]:
     """The steps of all losses that lie on a lattice.
 
     >>> from discreet.noise import ContinuousGaussian, DiscreteLaplace
-    >>> loss_steps([DiscreteLaplace(scale=4), ContinuousGaussian(3)])
+    >>> loss_steps([DiscreteLaplace(scale=4), ContinuousGaussian(variance=3)])
     [Fraction(1, 2)]
     """
     return [event.as_lattice.step for event in events if event.as_lattice is not None]
@@ -72,8 +72,8 @@ def is_coarse(step: float, spread: float) -> bool:
     return 20 * max(spread, step) <= 4096 * step
 
 
-def noises_of(events: Iterable[Noise]) -> list[Noise]:
-    """Return events as a list; what is no list of laws of noise is refused by name.
+def noises_of(events: Noise | Iterable[Noise]) -> list[Noise]:
+    """Return events, or one, as a list; what is no list of laws of noise is refused by name.
 
     >>> noises_of([5])
     Traceback (most recent call last):
@@ -81,8 +81,11 @@ def noises_of(events: Iterable[Noise]) -> list[Noise]:
 DiscreteGaussian(variance=5), can be composed
     """
     if isinstance(events, Noise):
-        raise InputError(f"events is a single event ({events}); give a list of events, such as [event]")
-    listed = list(events)
+        return [events]
+    try:
+        listed = list(events)
+    except TypeError:
+        listed = [events]  # type: ignore[list-item]
     for event in listed:
         if not isinstance(event, Noise):
             raise InputError(

@@ -100,7 +100,7 @@ class NoiseLossLaw(LossLaw):
     For the modules of this package; what is here may change with every version.
 
     >>> from discreet.noise import DiscreteGaussian, PowerNoise
-    >>> both = loss_of([DiscreteGaussian(5)]) + loss_of([PowerNoise("3/2", 4)])
+    >>> both = loss_of([DiscreteGaussian(variance=5)]) + loss_of([PowerNoise("3/2", 4)])
     >>> both
     2 events of 2 kinds (discrete Gaussian, power)
     >>> both.supports("errors"), round(float(both.delta(epsilon=1)), 6)
@@ -229,13 +229,13 @@ def prior_threshold(prior: Fraction) -> Fraction:
     return Fraction(math.log((1 - less) / less) if 2 * less != 1 else 0.0)
 
 
-def loss_of(events: Iterable[Noise], *, aim: float | None = None) -> NoiseLossLaw:
+def loss_of(events: Noise | Iterable[Noise], *, aim: float | None = None) -> NoiseLossLaw:
     """The law of the loss of a composition; with an `aim`, computed to no more than this accuracy.
 
     >>> from discreet.noise import DiscreteGaussian, PowerNoise
-    >>> type(loss_of([DiscreteGaussian(5)])).__name__
+    >>> type(loss_of([DiscreteGaussian(variance=5)])).__name__
     'LatticeEvaluator'
-    >>> type(loss_of([DiscreteGaussian(5), PowerNoise("3/2", 4)])).__name__
+    >>> type(loss_of([DiscreteGaussian(variance=5), PowerNoise("3/2", 4)])).__name__
     'GridEvaluator'
     """
     listed = noises_of(events)

@@ -1,6 +1,6 @@
 """The numbers of a question, the shape of its answer, and floats that know their error.
 
-A float stands for the binary number that it is; a string such as "1e-10" or "73/10000" is exact.
+Each number is exact: a float is the decimal that Python prints for it, a string such as "73/10000" itself.
 """
 
 from __future__ import annotations
@@ -173,14 +173,14 @@ def read(numbers: Numbers, *, name: str, rule: Callable[[Number], Fraction] | No
     """
     asked: Sequence[Number]
     if isinstance(numbers, np.ndarray):
-        asked, shape = numbers.ravel().tolist(), numbers.shape or None
+        asked, shape = list(numbers.ravel()), numbers.shape or None
     elif is_column(numbers):
         asked = numbers.to_pylist() if hasattr(numbers, "to_pylist") else list(numbers)  # type: ignore[arg-type]
         shape = (len(asked),)
     else:
         asked, shape = [numbers], None  # type: ignore[list-item]
     rule = rule or partial(fraction, name=name, floats=True)
-    return Arguments([rule(float(x) if isinstance(x, np.floating) else x) for x in asked], shape)
+    return Arguments([rule(x) for x in asked], shape)
 
 
 def read_probabilities(numbers: Numbers, *, name: str, closed: bool = False, zero: bool = False) -> Arguments:

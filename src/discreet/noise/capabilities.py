@@ -119,7 +119,7 @@ def supports(question: str, noises: Iterable[Noise]) -> bool:
     """Whether a question that `QUESTIONS` lists can be asked of all of this noise.
 
     >>> from discreet.noise import DiscreteLaplace, PowerNoise
-    >>> supports("errors", [DiscreteLaplace(2)]), supports("errors", [PowerNoise("3/2", 4)])
+    >>> supports("errors", [DiscreteLaplace(scale=2)]), supports("errors", [PowerNoise("3/2", 4)])
     (True, False)
     """
     return all(map(QUESTIONS[question].takes, noises))

@@ -16,7 +16,7 @@ def support(law: Noise) -> NDArray[np.int64]:
     """Return the whole numbers that hold all of a law but e^-45 of it.
 
     >>> from discreet.noise import DiscreteLaplace
-    >>> len(support(DiscreteLaplace(1)))
+    >>> len(support(DiscreteLaplace(scale=1)))
     97
     """
     reach = int(law.reach(45.0)) + 2
@@ -27,7 +27,7 @@ def mass(law: CountLoss, theta: float) -> float:
     """Return E e^(theta L) over finite losses.
 
     >>> from discreet.noise import DiscreteLaplace
-    >>> round(mass(DiscreteLaplace(1).loss_law(), 0.0), 12)
+    >>> round(mass(DiscreteLaplace(scale=1).loss_law(), 0.0), 12)
     1.0
     """
     if law.normal:
@@ -45,7 +45,7 @@ def false_claims(law: Noise) -> Iterator[str]:
     """Yield what a law says of itself that is not true: by it questions are taken and evaluators chosen.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> list(false_claims(DiscreteGaussian(5)))
+    >>> list(false_claims(DiscreteGaussian(variance=5)))
     []
     """
     loss, cost, largest = law.loss_law(), law.proved_cost, law.largest

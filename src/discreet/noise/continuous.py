@@ -19,10 +19,11 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from discreet.calls import once_by_place
 from discreet.errors import InputError
 from discreet.noise import balls
 from discreet.noise.count_loss import CountLoss, Density, OutcomeChances, TwoSidedDensity
-from discreet.noise.distribution import RHO_DIGITS, Floats, Noise, ProvedCost, StatedValue
+from discreet.noise.distribution import RHO_DIGITS, Floats, Noise, ProvedCost, StatedValue, stated_size
 from discreet.numbers import Exact, share, whole
 
 CONTINUOUS = "continuous"
@@ -114,8 +115,21 @@ class ContinuousGaussian(ContinuousNoise):
     sensitivity: int
     times: int
 
-    def __init__(self, variance: Exact, *, sensitivity: int = 1, times: int = 1) -> None:
-        super().__init__(variance, sensitivity=sensitivity, times=times)
+    @once_by_place("variance")
+    def __init__(
+        self,
+        *,
+        variance: Exact | None = None,
+        sigma: Exact | None = None,
+        sensitivity: int = 1,
+        times: int = 1,
+    ) -> None:
+        super().__init__(stated_size(variance, sigma), sensitivity=sensitivity, times=times)
+
+    @property
+    def sigma(self) -> float:
+        """The standard deviation."""
+        return math.sqrt(self.variance)
 
     def true_variance(self) -> float:
         """Return the variance."""
@@ -179,7 +193,8 @@ class ContinuousLaplace(ContinuousNoise):
     sensitivity: int
     times: int
 
-    def __init__(self, scale: Exact, *, sensitivity: int = 1, times: int = 1) -> None:
+    @once_by_place("scale")
+    def __init__(self, *, scale: Exact, sensitivity: int = 1, times: int = 1) -> None:
         super().__init__(scale, sensitivity=sensitivity, times=times)
 
     def true_variance(self) -> float:
@@ -212,7 +227,7 @@ class ContinuousLaplace(ContinuousNoise):
 
         D_a / a is largest at a = 1, so it is E L = e - 1 + exp(-e) with e the largest loss.
 
-        >>> float(ContinuousLaplace(2).zcdp)
+        >>> float(ContinuousLaplace(scale=2).zcdp)
         0.106530659712634
         """
 

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.asked import AskedForDraws, Composable
 from discreet.errors import InputError, PrecisionError
 from discreet.memory import Forgetful
 from discreet.noise import balls
@@ -88,7 +89,7 @@ class ProvedCost(NamedTuple):
     pure: Fraction
 
 
-class Noise(Forgetful, ABC):
+class Noise(Composable, AskedForDraws, Forgetful, ABC):
     """Integer noise on a count that one person can change by `sensitivity`, `times` times over.
 
     The vectorised functions take integers (an array, or one) and return floats of the same shape. They are
@@ -221,12 +222,21 @@ class Noise(Forgetful, ABC):
 
     def _copy(self, size: Exact, sensitivity: int, times: int) -> Self:
         """Return noise of the same family."""
-        return type(self)(size, sensitivity=sensitivity, times=times)
+        named = {self.PARAMETER: size, "sensitivity": sensitivity, "times": times}
+        return type(self)(**named)  # type: ignore[arg-type]
 
     @property
     def key(self) -> tuple[object, ...]:
         """Everything but its `times`, in the order in which `grouped` sorts."""
         return self.FAMILY, self.size, self.sensitivity
+
+    @property
+    def events(self) -> tuple[Noise, ...]:
+        """The noise alone, as a list of events."""
+        return (self,)
+
+    def __mul__(self, times: Exact) -> Self:
+        return self.repeated(self.times * whole(times, name="times"))
 
     def repeated(self, times: int) -> Self:
         """Return the same noise on this many counts.
@@ -281,7 +291,7 @@ class Noise(Forgetful, ABC):
         Known of the families of the package; of any other law, as far as floats tell where it reaches.
 
         >>> from discreet.noise import DiscreteGaussian
-        >>> DiscreteGaussian(3).is_log_concave
+        >>> DiscreteGaussian(variance=3).is_log_concave
         True
         """
         most = min(math.ceil(self.reach(60.0)) + 1, 100_000)
@@ -381,10 +391,6 @@ more than one of 2, so what up to 2 cost is not known; account for changes of 1,
         """Return P[X <= x]."""
         return np.exp(self.log_cdf(x))
 
-    @abstractmethod
-    def true_variance(self) -> float:
-        """Return the variance E X^2."""
-
     def variance_ball(self) -> balls.arb:
         """Return a ball around E X^2, of laws that have one."""
         raise TypeError(f"the variance of {self} is not known exactly")
@@ -443,9 +449,10 @@ more than one of 2, so what up to 2 cost is not known; account for changes of 1,
         `level` is exact, and so is the answer.
 
         >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
-        >>> [noise.margin() for noise in (DiscreteGaussian(26), DiscreteGaussian("1/25"), DiscreteLaplace(3))]
+        >>> wide, narrow = DiscreteGaussian(variance=26), DiscreteGaussian(variance="1/25")
+        >>> [noise.margin() for noise in (wide, narrow, DiscreteLaplace(scale=3))]
         [10, 0, 9]
-        >>> DiscreteGaussian("5000/159").margin(draws=4), DiscreteLaplace(10).margin(draws=8)
+        >>> DiscreteGaussian(variance="5000/159").margin(draws=4), DiscreteLaplace(scale=10).margin(draws=8)
         (22, 79)
         """
         return _margin(self, share(level, name="level"), whole(draws, name="draws"))
@@ -454,7 +461,7 @@ more than one of 2, so what up to 2 cost is not known; account for changes of 1,
         """Return the chance that a sum of `draws` draws lies between -size and size.
 
         >>> from discreet.noise import DiscreteGaussian
-        >>> noise = DiscreteGaussian("5000/159")
+        >>> noise = DiscreteGaussian(variance="5000/159")
         >>> round(noise.within(10), 4), round(noise.within(21, draws=4), 4)
         (0.9392, 0.9448)
         """
@@ -554,7 +561,7 @@ more than one of 2, so what up to 2 cost is not known; account for changes of 1,
         """Return E cos(angle X), of noise with which estimates can be made.
 
         >>> from discreet.noise import DiscreteGaussian
-        >>> DiscreteGaussian(1).transform(np.array([0.0, 1.0])).round(6).tolist()
+        >>> DiscreteGaussian(variance=1).transform(np.array([0.0, 1.0])).round(6).tolist()
         [1.0, 0.606532]
         """
         return self._cosines(np.abs(angle - 2 * math.pi * np.rint(angle / (2 * math.pi))))
@@ -708,10 +715,21 @@ def grouped(noises: Iterable[Noise]) -> tuple[Noise, ...]:
     return tuple(by_key[key].repeated(times[key]) for key in sorted(times))
 
 
+def stated_size(variance: Exact | None, sigma: Exact | None) -> Exact:
+    """Return the variance, or the square of the standard deviation."""
+    if variance is None and sigma is None:
+        raise InputError("variance is not given, and neither is sigma; give one of them, such as sigma=3")
+    if variance is not None and sigma is not None:
+        raise InputError("variance is given, and so is sigma; give one of them")
+    return positive(sigma, name="sigma") ** 2 if variance is None else variance  # type: ignore[arg-type]
+
+
 def _integers(x: ArrayLike) -> Floats:
     array = np.asarray(x)
-    if array.dtype.kind not in "iu":
+    if array.dtype.kind not in "iuf":
         raise InputError(f"x is of type {array.dtype}; the noise is an integer, so ask at integers")
+    if array.dtype.kind == "f" and (odd := array[array != np.rint(array)]).size:
+        raise InputError(f"x is {odd[0]:.12g}; the noise is an integer, so ask at integers")
     return array.astype(np.float64)
 
 

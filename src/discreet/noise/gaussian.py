@@ -19,10 +19,10 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from discreet.errors import InputError
+from discreet.calls import once_by_place
 from discreet.noise import balls
 from discreet.noise.defined import DefinedLoss, gaussian_loss
-from discreet.noise.distribution import Floats, ProvedCost, Traits
+from discreet.noise.distribution import Floats, ProvedCost, Traits, stated_size
 from discreet.noise.factors import GaussianFactor
 from discreet.noise.gaussian_tail import ball_tail_ratio, tail_ratio
 from discreet.noise.lattice import Complexes, LatticeNoise
@@ -35,15 +35,7 @@ from discreet.noise.theta import (
     log_ratio,
     terms_needed,
 )
-from discreet.numbers import Exact, positive
-
-
-def _variance_of(variance: Exact | None, sigma: Exact | None) -> Exact:
-    """The variance, or the square of the standard deviation."""
-    if (variance is None) == (sigma is None):
-        given = "not given, and neither is sigma" if sigma is None else "given, and so is sigma"
-        raise InputError(f"variance is {given}; give one of them")
-    return positive(sigma, name="sigma") ** 2 if sigma is not None else variance  # type: ignore[return-value]
+from discreet.numbers import Exact
 
 
 @dataclass(frozen=True, init=False)
@@ -58,14 +50,14 @@ class DiscreteGaussian(LatticeNoise):
     DiscreteGaussian(variance=Fraction(5, 2), sensitivity=1, times=10)
     >>> DiscreteGaussian(sigma="1.5")
     DiscreteGaussian(variance=Fraction(9, 4), sensitivity=1, times=1)
-    >>> DiscreteGaussian(variance=2.5)
+    >>> DiscreteGaussian(std=3)
     Traceback (most recent call last):
-    discreet.errors.InputError: variance is the float 2.5, which is not exactly what it looks like; \
-write it as a string such as "2.5", or as Fraction(5, 2)
-    >>> noise = DiscreteGaussian(625)
+    discreet.errors.InputError: DiscreteGaussian does not take std; it takes variance, sigma, sensitivity \
+and times: type DiscreteGaussian(sigma=3)
+    >>> noise = DiscreteGaussian(variance=625)
     >>> noise.quantile("0.9999"), float(noise.log_sf(1000)) < -800
     (93, True)
-    >>> DiscreteGaussian(1).pmf([0, 1, 2]).round(6).tolist()
+    >>> DiscreteGaussian(variance=1).pmf([0, 1, 2]).round(6).tolist()
     [0.398942, 0.241971, 0.053991]
     """
 
@@ -82,15 +74,21 @@ write it as a string such as "2.5", or as Fraction(5, 2)
     sensitivity: int
     times: int
 
+    @once_by_place("variance")
     def __init__(
         self,
-        variance: Exact | None = None,
         *,
+        variance: Exact | None = None,
         sigma: Exact | None = None,
         sensitivity: int = 1,
         times: int = 1,
     ) -> None:
-        super().__init__(_variance_of(variance, sigma), sensitivity=sensitivity, times=times)
+        super().__init__(stated_size(variance, sigma), sensitivity=sensitivity, times=times)
+
+    @property
+    def sigma(self) -> float:
+        """The root of the parameter; the standard deviation of the noise, `std`, is a little less."""
+        return math.sqrt(self.variance)
 
     @property
     def stated_variance(self) -> Fraction:
@@ -112,7 +110,8 @@ write it as a string such as "2.5", or as Fraction(5, 2)
     def true_variance(self) -> float:
         """Return E X^2, at most the parameter `variance`.
 
-        >>> round(DiscreteGaussian("0.1").true_variance(), 6), DiscreteGaussian(5).true_variance()
+        >>> small, large = DiscreteGaussian(variance="0.1"), DiscreteGaussian(variance=5)
+        >>> round(small.true_variance(), 6), large.true_variance()
         (0.013297, 5.0)
         """
         return self._size - self.variance_deficit() if self.is_dual else self._primal_variance
@@ -127,19 +126,19 @@ write it as a string such as "2.5", or as Fraction(5, 2)
         0.01
         """
         low, high = max(variance, 7e-4), 2.0  # below, E X^2 is less than any float
-        noise = cls(Fraction(low).limit_denominator(10**9))
+        noise = cls(variance=Fraction(low).limit_denominator(10**9))
         if variance >= high or (low == variance and noise.true_variance() >= variance * (1 - 1e-12)):
             return noise
         for _ in range(60):
             middle = (low + high) / 2
-            size = cls(Fraction(middle).limit_denominator(10**15)).true_variance()
+            size = cls(variance=Fraction(middle).limit_denominator(10**15)).true_variance()
             low, high = (low, middle) if size >= variance else (middle, high)
-        return cls(Fraction(high).limit_denominator(10**15))
+        return cls(variance=Fraction(high).limit_denominator(10**15))
 
     def variance_deficit(self) -> float:
         """Return `variance` minus E X^2: from variance 1 on too small to see in floats.
 
-        >>> DiscreteGaussian("4.25").variance_deficit() < 5.8e-34
+        >>> DiscreteGaussian(variance="4.25").variance_deficit() < 5.8e-34
         True
         """
         v = self._size
@@ -151,7 +150,7 @@ write it as a string such as "2.5", or as Fraction(5, 2)
     def log_mgf(self, s: ArrayLike) -> Floats:
         """Return log E exp(s X) = variance s^2 / 2 plus a term of period 1/variance in s.
 
-        >>> DiscreteGaussian(5).log_mgf([0.0, 0.2, -0.2]).round(6).tolist()
+        >>> DiscreteGaussian(variance=5).log_mgf([0.0, 0.2, -0.2]).round(6).tolist()
         [0.0, 0.1, 0.1]
         """
         s = np.abs(np.asarray(s, dtype=np.float64))

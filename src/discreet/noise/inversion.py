@@ -64,7 +64,7 @@ class Kinds(CountingLaw):
     """One of a few cases, by their weights: balls that need not add up to one.
 
     >>> from discreet.noise import DiscreteLaplace
-    >>> noise = DiscreteLaplace(1)
+    >>> noise = DiscreteLaplace(scale=1)
     >>> draws = draw(Kinds((lambda: noise.ball_upper(1), lambda: noise.ball_upper(2))), 10_000)
     >>> bool(6900 < np.sum(draws == 0) < 7700)  # e / (1 + e) = 0.731
     True
@@ -94,7 +94,7 @@ class Above(CountingLaw):
     If not `given`, values within the bound count as 0, and the chances are P[X > bound + m] itself.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> int(draw(Above(DiscreteGaussian(625), 93), 1000).min())
+    >>> int(draw(Above(DiscreteGaussian(variance=625), 93), 1000).min())
     0
     """
 
@@ -153,7 +153,7 @@ def settle_draw(law: CountingLaw, prefix: int, source: Entropy) -> int:
     """Return the value for a uniform real that starts with these 64 bits, by balls alone.
 
     >>> from discreet.noise import DiscreteLaplace
-    >>> settle_draw(Above(DiscreteLaplace(1), 3), 1 << 62, SystemEntropy())  # exp(-2) < 1/4 < exp(-1)
+    >>> settle_draw(Above(DiscreteLaplace(scale=1), 3), 1 << 62, SystemEntropy())  # exp(-2) < 1/4 < exp(-1)
     1
     """
     real = _Real(prefix, source)

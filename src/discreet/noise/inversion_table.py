@@ -46,7 +46,7 @@ class InversionTable:
         """Build the table of a distribution whose tail beyond 2^-64 starts before `LARGEST`.
 
         >>> from discreet.noise import DiscreteGaussian
-        >>> table = InversionTable.of(DiscreteGaussian(5))
+        >>> table = InversionTable.of(DiscreteGaussian(variance=5))
         >>> int(np.sum(table.slots == UNDECIDED))
         20
         """

@@ -19,6 +19,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from discreet.calls import once_by_place
 from discreet.errors import PrecisionError
 from discreet.noise import balls
 from discreet.noise.defined import DefinedLoss, laplace_loss
@@ -40,7 +41,7 @@ class DiscreteLaplace(LatticeNoise):
 
     >>> DiscreteLaplace(scale=2)
     DiscreteLaplace(scale=Fraction(2, 1), sensitivity=1, times=1)
-    >>> noise = DiscreteLaplace("1/2")
+    >>> noise = DiscreteLaplace(scale="1/2")
     >>> round(float(noise.pmf(0)), 6), noise.pmf([-1, 1]).round(6).tolist()
     (0.761594, [0.103071, 0.103071])
     >>> noise.quantile("0.9999")
@@ -60,7 +61,8 @@ class DiscreteLaplace(LatticeNoise):
     sensitivity: int
     times: int
 
-    def __init__(self, scale: Exact, *, sensitivity: int = 1, times: int = 1) -> None:
+    @once_by_place("scale")
+    def __init__(self, *, scale: Exact, sensitivity: int = 1, times: int = 1) -> None:
         super().__init__(scale, sensitivity=sensitivity, times=times)
 
     @property
@@ -77,7 +79,7 @@ class DiscreteLaplace(LatticeNoise):
     def true_variance(self) -> float:
         """Return E X^2 = 2r / (1 - r)^2, near 2 scale^2 - 1/6 when the scale is large.
 
-        >>> round(DiscreteLaplace(10).true_variance(), 4)
+        >>> round(DiscreteLaplace(scale=10).true_variance(), 4)
         199.8334
         """
         rate = 1.0 / self._size
@@ -117,7 +119,7 @@ class DiscreteLaplace(LatticeNoise):
     def log_mgf(self, s: ArrayLike) -> Floats:
         """Return log E exp(s X); infinite from |s| = 1/scale on.
 
-        >>> DiscreteLaplace(2).log_mgf([0.0, 0.25, 0.5]).round(4).tolist()
+        >>> DiscreteLaplace(scale=2).log_mgf([0.0, 0.25, 0.5]).round(4).tolist()
         [0.0, 0.2825, inf]
         """
         s = np.abs(np.asarray(s, dtype=np.float64))
@@ -225,7 +227,7 @@ class DiscreteLaplace(LatticeNoise):
         D_a / a is largest at a = 1, whatever the sensitivity, so it is E L (docs/explanation/laws.md):
         with r = e^(-1 / scale), (mu - 2 r (1 - r^mu) / (1 - r^2)) / scale.
 
-        >>> noise = DiscreteLaplace(2)
+        >>> noise = DiscreteLaplace(scale=2)
         >>> float(noise.zcdp), math.tanh(1 / 4) / 2
         (0.122459331201855, 0.12245933120185457)
         """

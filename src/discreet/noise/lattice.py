@@ -60,7 +60,7 @@ class LatticeNoise(Noise):
 
     def narrowed(self, bits: int) -> Self:
         """Return the noise that is 2^bits times narrower."""
-        return type(self)(self.size / self.PER_BIT**bits)
+        return self._copy(self.size / self.PER_BIT**bits, 1, 1)
 
     @abstractmethod
     def split_exponent(self, k: int, u: int, s: int) -> tuple[int, int]:

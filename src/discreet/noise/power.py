@@ -22,6 +22,7 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discreet.calls import understandable
 from discreet.errors import InputError
 from discreet.memory import set_fields
 from discreet.noise import balls
@@ -59,6 +60,7 @@ class PowerNoise(Noise):
     sensitivity: int
     times: int
 
+    @understandable
     def __init__(self, exponent: Exact, scale: Exact, *, sensitivity: int = 1, times: int = 1) -> None:
         power = positive(exponent, name="exponent")
         if not 1 <= power <= 2:
@@ -126,7 +128,7 @@ class PowerNoise(Noise):
         """Return E X^2.
 
         >>> from discreet.noise import DiscreteLaplace
-        >>> PowerNoise(1, 3).true_variance() / DiscreteLaplace(3).true_variance()
+        >>> PowerNoise(1, 3).true_variance() / DiscreteLaplace(scale=3).true_variance()
         1.0
         """
         x, weight, log_sum = self._half

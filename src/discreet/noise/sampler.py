@@ -9,14 +9,14 @@ by exact inversion (`inversion.py`). Random bits are an argument (`entropy.py`).
 from __future__ import annotations
 
 import math
-import operator
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
 import numpy as np
 
+from discreet.calls import understandable
 from discreet.errors import InputError
 from discreet.noise.distribution import Noise
 from discreet.noise.entropy import Entropy, SystemEntropy
@@ -27,7 +27,7 @@ from discreet.noise.inversion_table import InversionTable, Workspace
 from discreet.noise.lattice import LatticeNoise
 from discreet.noise.table import TableNoise
 from discreet.noise.wide_sampler import WideSampler
-from discreet.numbers import Exact
+from discreet.numbers import Exact, shown
 
 BLOCK = 1 << 18
 """Draws at a time: enough to spread the cost of each NumPy call, few enough for the cache."""
@@ -39,7 +39,8 @@ PARALLEL_FROM = 1 << 20
 THREADS = 4
 
 
-def sample(distribution: Noise, size: int | tuple[int, ...], *, source: Entropy | None = None) -> Integers:
+@understandable
+def sample(distribution: Noise, size: int | Sequence[int], *, source: Entropy | None = None) -> Integers:
     """Return `size` independent draws as 64-bit integers.
 
     Guarantee. Assumed: `source` gives uniform and independent bits. Claimed: the draws are independent and
@@ -52,15 +53,13 @@ def sample(distribution: Noise, size: int | tuple[int, ...], *, source: Entropy 
     Large samples use several threads if `source` is the system's; any other source is read in order, so
     a seeded one gives the same draws again.
 
-    >>> noise = sample(DiscreteGaussian("5"), 100_000)
+    >>> noise = sample(DiscreteGaussian(variance="5"), 100_000)
     >>> bool(4.8 < np.mean(noise.astype(float) ** 2) < 5.2)
     True
-    >>> sample(DiscreteGaussian("1/2"), (2, 3)).shape
+    >>> sample(DiscreteGaussian(variance="1/2"), (2, 3)).shape
     (2, 3)
     """
-    shape = size if isinstance(size, tuple) else (operator.index(size),)
-    if any(n < 0 for n in shape):
-        raise InputError(f"size is {size}; it must be zero or more")
+    shape = _shape(size)
     if not isinstance(distribution, Noise):
         raise InputError(f"{distribution!r} cannot be sampled; use DiscreteGaussian or DiscreteLaplace")
     source = SystemEntropy() if source is None else source
@@ -76,6 +75,16 @@ def sample(distribution: Noise, size: int | tuple[int, ...], *, source: Entropy 
     return out.reshape(shape)
 
 
+def _shape(size: object) -> tuple[int, ...]:
+    """The shape of a sample; its whole numbers may be floats, such as 10.0."""
+    many = list(size) if isinstance(size, Iterable) and not isinstance(size, str) else [size]
+    shape = tuple(int(n) for n in many if isinstance(n, int | float | np.integer) and n == n // 1 >= 0)
+    if len(shape) < len(many):
+        found = ", ".join(map(shown, many))
+        raise InputError(f"size is {found}; it must be whole numbers, zero or more, such as 5 or (2, 3)")
+    return shape
+
+
 def sample_many(
     distributions: Sequence[Noise | Exact],
     counts: Sequence[int] | None = None,
@@ -88,7 +97,7 @@ def sample_many(
     gets (one each, if left out). Groups with equal noise are drawn together. Guarantee: as for `sample`.
 
     >>> from discreet.noise import DiscreteLaplace
-    >>> noise = sample_many(["5", 625, DiscreteLaplace(2)], [3, 2, 4])
+    >>> noise = sample_many(["5", 625, DiscreteLaplace(scale=2)], [3, 2, 4])
     >>> [part.size for part in np.split(noise, np.cumsum([3, 2]))]
     [3, 2, 4]
     """
@@ -100,7 +109,7 @@ def sample_many(
         )
     groups: dict[Noise, list[int]] = {}
     for i, item in enumerate(distributions):
-        groups.setdefault(item if isinstance(item, Noise) else DiscreteGaussian(item), []).append(i)
+        groups.setdefault(item if isinstance(item, Noise) else DiscreteGaussian(variance=item), []).append(i)
     out = np.empty(int(sizes.sum()), dtype=np.int64)
     starts = np.cumsum(sizes) - sizes
     for noise, members in groups.items():

@@ -23,12 +23,13 @@ from typing import ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from discreet.calls import understandable
 from discreet.errors import InputError
 from discreet.memory import set_fields
 from discreet.noise import balls
 from discreet.noise.count_loss import OutcomeChances
 from discreet.noise.distribution import RHO_DIGITS, Floats, Noise, StatedValue
-from discreet.numbers import Exact, fraction, share, shown, whole
+from discreet.numbers import Exact, fraction, is_column, share, shown, whole
 
 Chances = Mapping[int, Exact] | Iterable[tuple[int, Exact]]
 """The probability of each outcome."""
@@ -68,6 +69,7 @@ class TableNoise(Noise):
     sensitivity: int
     times: int
 
+    @understandable
     def __init__(
         self, absent: Chances, present: Chances | None = None, *, sensitivity: int = 1, times: int = 1
     ) -> None:
@@ -456,7 +458,10 @@ def _log(p: Fraction) -> float:
 
 def _read(chances: Chances, name: str) -> tuple[tuple[int, Fraction], ...]:
     """Check a table of probabilities: integers, no negative chance, a sum of one; chances of zero go."""
-    pairs = chances.items() if isinstance(chances, Mapping) else list(chances)
+    given = chances.items() if isinstance(chances, Mapping) else chances
+    pairs: list[tuple[int, Exact]] = list(given) if is_column(given) else [given]  # type: ignore[list-item]
+    if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+        raise InputError(f'{name} must have a chance for each outcome, such as {{0: "1/2", 1: "1/2"}}')
     problems: list[str] = []
     read: dict[int, Fraction] = {}
     for x, p in pairs:

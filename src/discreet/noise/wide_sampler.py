@@ -43,7 +43,7 @@ class WideSampler:
         """Build the sampler that splits off `shift` bits.
 
         >>> from discreet.noise import DiscreteGaussian
-        >>> sampler = WideSampler.of(DiscreteGaussian(10**6), 4)
+        >>> sampler = WideSampler.of(DiscreteGaussian(variance=10**6), 4)
         >>> sampler.table.law.noise
         DiscreteGaussian(variance=Fraction(15625, 4), sensitivity=1, times=1)
         """

@@ -223,7 +223,7 @@ def with_laws(release: Release, exponents: Mapping[str, Fraction]) -> Release:
             continue
         events = level.events(release.neighbours)
         queries = [
-            _with_noise(query, noise_with(exponent, DiscreteGaussian(event.size).true_variance()))
+            _with_noise(query, noise_with(exponent, DiscreteGaussian(variance=event.size).true_variance()))
             for query, event in zip(level.queries, events, strict=True)
         ]
         levels.append(replace(level, rho=None, queries=tuple(queries)))

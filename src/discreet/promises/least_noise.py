@@ -8,6 +8,7 @@ from typing import Literal
 
 from discreet.accounting.calibration import LEAST, rounded_up
 from discreet.accounting.privacy_loss import compose
+from discreet.calls import understandable
 from discreet.comparisons.zcdp import ZCDP, TightZCDP
 from discreet.errors import InputError
 from discreet.loss.curves import NO_PURE
@@ -25,10 +26,11 @@ DIGITS = 6
 """Significant digits of a rho, rounded down."""
 
 
+@understandable
 def noise_for(
     *,
-    epsilon: Exact | float,
-    delta: Exact | float,
+    epsilon: Exact,
+    delta: Exact,
     counts: int = 1,
     sensitivity: int = 1,
     law: Literal["gaussian", "laplace"] = "gaussian",
@@ -54,13 +56,15 @@ def noise_for(
     pure = many * change / target  # the scale of Laplace noise that is enough at delta 0
     if law == "laplace":
         if not small:
-            return DiscreteLaplace(pure, sensitivity=change, times=many)
-        start: Noise = DiscreteLaplace(_short(pure), sensitivity=change, times=many)
+            return DiscreteLaplace(scale=pure, sensitivity=change, times=many)
+        start: Noise = DiscreteLaplace(scale=_short(pure), sensitivity=change, times=many)
     else:
         if not small:
             raise InputError(NO_PURE)
         rho = float(rho_for(epsilon=target, delta=small))
-        start = DiscreteGaussian(_short(many * change**2 / (2 * rho)), sensitivity=change, times=many)
+        start = DiscreteGaussian(
+            variance=_short(many * change**2 / (2 * rho)), sensitivity=change, times=many
+        )
     least = start.resized(_least(start))
     if start.size < least.size:
         start = least
@@ -79,7 +83,8 @@ def _least(noise: Noise) -> Fraction:
     return square if noise.variance_power == 1 else rounded_up(math.sqrt(square / 2))
 
 
-def rho_for(*, epsilon: Exact | float, delta: Exact | float, tight: bool = True) -> Fraction:
+@understandable
+def rho_for(*, epsilon: Exact, delta: Exact, tight: bool = True) -> Fraction:
     """Return the largest rho, rounded down to six digits, with which every rho-zCDP release keeps a promise.
 
     By the tight conversion of zCDP; with `tight=False` by that of Bun and Steinke (2016), which the Census
@@ -116,7 +121,7 @@ def rho_for(*, epsilon: Exact | float, delta: Exact | float, tight: bool = True)
     return math.floor(low / unit) * unit
 
 
-def _target(epsilon: Exact | float) -> Fraction:
+def _target(epsilon: Exact) -> Fraction:
     target = fraction(epsilon, name="epsilon", floats=True)
     if target <= 0:
         raise InputError(f"epsilon is {shown(target)}; it must be above zero")

@@ -80,7 +80,7 @@ def level_events() -> dict[str, DiscreteGaussian]:
     events = {}
     for level in load(ALLOCATION).levels:
         (event,) = compose(level.events("unbounded")).events
-        events[level.name] = DiscreteGaussian(event.size, times=event.times)
+        events[level.name] = DiscreteGaussian(variance=event.size, times=event.times)
     return events
 
 

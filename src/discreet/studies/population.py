@@ -363,7 +363,7 @@ def cut_reductions(before: Fraction, after: Fraction, measure: str) -> tuple[flo
     reach = math.ceil(12 * math.sqrt(before))
     x = np.arange(-reach, reach + 1)
     errors = np.abs(np.maximum(x, -np.arange(reach + 1)[:, None])).astype(np.float64) ** MEASURES[measure]
-    old, new = (errors @ DiscreteGaussian(variance).pmf(x) for variance in (before, after))
+    old, new = (errors @ DiscreteGaussian(variance=variance).pmf(x) for variance in (before, after))
     reductions = 100 * (1 - new / old)
     return float(reductions.min()), float(reductions.max())
 
@@ -373,7 +373,7 @@ def _errors(
 ) -> dict[tuple[str, str], tuple[float, float]]:
     """Return mean errors with their standard errors, by post-processing and measure."""
     size = math.ceil(draws / counts.size), counts.size
-    noisy = counts + sample(DiscreteGaussian(variance), size, source=source)
+    noisy = counts + sample(DiscreteGaussian(variance=variance), size, source=source)
     result = {}
     for (post, shown), measure in product(zip(POSTS, (noisy, np.maximum(noisy, 0)), strict=True), MEASURES):
         values = np.abs((shown - counts).astype(np.float64)) ** MEASURES[measure]
@@ -384,7 +384,7 @@ def _errors(
 def _moment(variance: Fraction, measure: str) -> float:
     """Return E X^2 or E |X| of the noise."""
     x = np.arange(1, math.ceil(12 * math.sqrt(variance)))
-    return float(2 * (x ** MEASURES[measure] * DiscreteGaussian(variance).pmf(x)).sum())
+    return float(2 * (x ** MEASURES[measure] * DiscreteGaussian(variance=variance).pmf(x)).sum())
 
 
 # -- error of a slope ----------------------------------------------------------------------------------------
@@ -459,7 +459,7 @@ def noisy_education(kind: str, *, seed: int = SEED) -> dict[str, Floats]:
     if kind not in counts:
         raise InputError(f"there are no areas of the kind {kind!r}; there are {', '.join(counts)}")
     kept = counts[kind].sum(axis=1) > 0
-    people, law = counts[kind][kept], DiscreteGaussian(noise_laws([levels[kind]])[levels[kind]][0])
+    people, law = counts[kind][kept], DiscreteGaussian(variance=noise_laws([levels[kind]])[levels[kind]][0])
     noisy = people + sample(law, people.shape, source=NotPrivateSeededEntropy(seed + 6))
     noise = np.full(len(people), law.true_variance())
     columns = (earnings[kind][kept], noisy[:, -1], noisy.sum(axis=1), noise, _share(people))
@@ -565,7 +565,7 @@ def _slopes(counts: Integers, earnings: Floats) -> Floats:
 def _noisy_slopes(
     counts: Integers, earnings: Floats, variance: Fraction, often: int, source: Entropy
 ) -> Floats:
-    law, most = DiscreteGaussian(variance), max(1, 4_000_000 // counts.size)
+    law, most = DiscreteGaussian(variance=variance), max(1, 4_000_000 // counts.size)
     slopes = []
     for start in range(0, often, most):
         noise = sample(law, (min(most, often - start), *counts.shape), source=source)

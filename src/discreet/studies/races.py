@@ -84,7 +84,7 @@ def cut_errors(variance: Fraction, most: int) -> Floats:
     """
     reach = math.ceil(12 * math.sqrt(variance))
     n = np.arange(1, reach + 1)
-    chance = DiscreteGaussian(variance).pmf(n)
+    chance = DiscreteGaussian(variance=variance).pmf(n)
     squares = np.concatenate([[0.0], np.cumsum(n * n * chance)])  # of noise from -x to -1
     below = np.concatenate([np.cumsum(chance[::-1])[::-1], [0.0]])  # P[N < -x]
     x = np.arange(most + 1)

@@ -139,7 +139,7 @@ def risk_table_4() -> Found:
     >>> [f"{row[2]:.3f} {row[3]:.3f} {row[4]:.3f}" for row in risk_table_4().rows[:2]]
     ['0.178 0.161 0.525', '0.161 0.119 0.574']
     """
-    noise = DiscreteGaussian(1 / (2 * RHO))
+    noise = DiscreteGaussian(variance=1 / (2 * RHO))
     masses = {str(noisy): (float(noise.pmf(noisy - 1)), float(noise.pmf(noisy))) for noisy in range(1, 6)}
     other = "printed are the masses given X1 = 0; the caption says given X1 = 1"
     present = {at: mass for at, (mass, _) in masses.items()}

@@ -79,7 +79,7 @@ def variance_deficit() -> Found:
     lowest = [float(at.removeprefix("above ").split(" to ")[0]) for at in ranges]
     bounds = dict(zip(lowest, ranges.values(), strict=True))
     sigma2 = [quarters / 4 for quarters in range(1, 45)]
-    deficits = {value: DiscreteGaussian(Fraction(value)).variance_deficit() for value in sigma2}
+    deficits = {value: DiscreteGaussian(variance=Fraction(value)).variance_deficit() for value in sigma2}
     yield from (
         (value, deficits[value], bounds[value].value if value in bounds else None) for value in sigma2
     )
@@ -128,7 +128,7 @@ def convolution() -> Found:
     True
     """
     for name, variances in PAIRS.items():
-        laws = [DiscreteGaussian(v) for v in variances]
+        laws = [DiscreteGaussian(variance=v) for v in variances]
         loss = Loss([DiscreteGaussian(variance=v) for v in variances])
         reach = [math.ceil(9 * math.sqrt(law.variance)) for law in laws]
         u, v = np.arange(-reach[0], reach[0] + 1), np.arange(-reach[1], reach[1] + 1)
@@ -206,7 +206,7 @@ def edgeworth() -> Found:
     for variance in SMALL_VARIANCES:
         law = cumulants([DiscreteGaussian(variance=variance)])
         # the loss is X / sigma^2: convert to X
-        size = float(DiscreteGaussian(variance).variance)
+        size = float(DiscreteGaussian(variance=variance).variance)
         kappa2, kappa4 = law.variance * size**2, law.fourth * size**4
         for n in TIMES:
             jump, half, second = sum_gaps(variance, n, kappa2, kappa4)
@@ -221,7 +221,7 @@ def sum_gaps(variance: str, n: int, kappa2: float, kappa4: float) -> tuple[float
     >>> [f"{gap:.1e}" for gap in sum_gaps("1", 16, law.variance, law.fourth)]
     ['5.0e-02', '6.2e-04', '2.6e-06']
     """
-    law = convolved(DiscreteGaussian(variance).pmf(np.arange(-12, 13)), n)
+    law = convolved(DiscreteGaussian(variance=variance).pmf(np.arange(-12, 13)), n)
     reach = law.size // 2
     m = np.arange(-reach, reach + 1, dtype=np.float64)
     below = np.cumsum(law)
@@ -247,7 +247,7 @@ def second_order_bound(variance: str, n: int, kappa2: float, kappa4: float) -> f
     """
     s2 = n * kappa2
     t = np.linspace(0, math.pi, 40_001)[1:]
-    law = DiscreteGaussian(variance)
+    law = DiscreteGaussian(variance=variance)
     u = np.arange(1, 40)
     transform = law.pmf(np.array([0])) + 2 * (law.pmf(u) * np.cos(np.multiply.outer(t, u))).sum(axis=1)
     # the transform is positive: a theta function on the imaginary axis

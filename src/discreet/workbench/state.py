@@ -343,7 +343,7 @@ def from_toml(text: str, where: str = "the session") -> tuple[State, State | Non
     Traceback (most recent call last):
     discreet.errors.InputError: the session is of version 2; this program reads version 1
     """
-    data = parse_toml(text, where, most_keys=MOST_KEYS)
+    data = parse_toml(text, where, most_keys=MOST_KEYS, parse_float=float)
     if data.get("session") != VERSION:
         raise InputError(
             f"{where} is of version {data.get('session')!r}; this program reads version {VERSION}"

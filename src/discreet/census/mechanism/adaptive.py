@@ -138,19 +138,19 @@ def budget_noise(budget: Fraction, stability: int, privacy: Privacy) -> Noise:
     discrete Laplace noise of scale 10
     """
     if privacy == "zcdp":
-        return DiscreteGaussian(Fraction(stability) / (2 * budget)).single()
-    return DiscreteLaplace(Fraction(stability) / budget).single()
+        return DiscreteGaussian(variance=Fraction(stability) / (2 * budget)).single()
+    return DiscreteLaplace(scale=Fraction(stability) / budget).single()
 
 
 @lru_cache(maxsize=1024)
 def suppression_threshold(noise: Noise | None, chance: Fraction) -> int | None:
     """Return T: an empty group is dropped with at least this chance. None if the chance is 0.
 
-    >>> suppression_threshold(DiscreteGaussian(625), Fraction(9999, 10000))
+    >>> suppression_threshold(DiscreteGaussian(variance=625), Fraction(9999, 10000))
     93
     >>> suppression_threshold(None, Fraction(9999, 10000))
     0
-    >>> suppression_threshold(DiscreteGaussian(625), Fraction(0)) is None
+    >>> suppression_threshold(DiscreteGaussian(variance=625), Fraction(0)) is None
     True
     """
     if chance == 0:
@@ -194,7 +194,8 @@ class Survival:
     """The chance that an empty group is released, and as what.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> survival = Survival(DiscreteGaussian(5625), DiscreteGaussian(625), (4971, 19971, 149971), 93)
+    >>> total, cells = DiscreteGaussian(variance=5625), DiscreteGaussian(variance=625)
+    >>> survival = Survival(total, cells, (4971, 19971, 149971), 93)
     >>> round(float(survival.chance()), 9)
     9.1919e-05
     """

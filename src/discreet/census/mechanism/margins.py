@@ -33,9 +33,9 @@ def variance_of(noise: Noise | None) -> Fraction | float:
     """Return the variance that a table states: the parameter of Gaussian noise, E X^2 of geometric noise.
 
     >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
-    >>> variance_of(DiscreteGaussian("31.25")), variance_of(None)
+    >>> variance_of(DiscreteGaussian(variance="31.25")), variance_of(None)
     (Fraction(125, 4), Fraction(0, 1))
-    >>> round(float(variance_of(DiscreteLaplace(10))), 2)
+    >>> round(float(variance_of(DiscreteLaplace(scale=10))), 2)
     199.83
     """
     if noise is None:
@@ -47,7 +47,8 @@ def margin_of_error(noise: Noise | None, cells: int = 1) -> int:
     """Return the 95 % margin of error of a sum of cells: 95 % of the time the noise is within it.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> [margin_of_error(noise) for noise in (DiscreteGaussian(625), DiscreteGaussian("5000/159"), None)]
+    >>> wide, narrow = DiscreteGaussian(variance=625), DiscreteGaussian(variance="5000/159")
+    >>> [margin_of_error(noise) for noise in (wide, narrow, None)]
     [49, 11, 0]
     """
     return 0 if noise is None else noise.margin(CONFIDENCE, draws=cells)
@@ -92,9 +93,9 @@ def label(noise: Noise | None, ladder: Ladder, table: int) -> Label:
     >>> from discreet.census.safetab.specification import safetab_p
     >>> from discreet.noise import DiscreteGaussian
     >>> ladder = safetab_p().ladder(1)
-    >>> label(DiscreteGaussian("1250/53"), ladder, 1).kinds[-1]
+    >>> label(DiscreteGaussian(variance="1250/53"), ladder, 1).kinds[-1]
     Margin(variance='23.5849056603774', margin=10, bureau=9)
-    >>> label(DiscreteGaussian(625), ladder, 0).total
+    >>> label(DiscreteGaussian(variance=625), ladder, 0).total
     Margin(variance='625', margin=49, bureau=49)
     """
     rung = ladder.rungs[table]
@@ -106,7 +107,7 @@ def stated(noise: Noise | None, cells: int) -> Margin:
     """Return variance and margin of a sum of cells that each have this noise.
 
     >>> from discreet.noise import DiscreteLaplace
-    >>> stated(DiscreteLaplace(10), 2)
+    >>> stated(DiscreteLaplace(scale=10), 2)
     Margin(variance='399.666833267219', margin=41, bureau=39)
     """
     if noise is None:

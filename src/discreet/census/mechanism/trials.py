@@ -80,7 +80,7 @@ class Trials:
     The chance is given as balls, and may be as small as you like.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> noise = DiscreteGaussian(625)
+    >>> noise = DiscreteGaussian(variance=625)
     >>> trials = Trials(lambda: noise.ball_upper(94))
     >>> successes = sum(part.size for part in trials.successes(10**7))
     >>> expected = 10**7 * float(noise.sf(93))

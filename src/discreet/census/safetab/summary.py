@@ -115,7 +115,8 @@ def noise_text(noise: Noise | None) -> str:
     """Say a noise in exact terms.
 
     >>> from discreet.noise import DiscreteGaussian, DiscreteLaplace
-    >>> noise_text(DiscreteGaussian("31.25")), noise_text(DiscreteLaplace(10)), noise_text(None)
+    >>> laws = DiscreteGaussian(variance="31.25"), DiscreteLaplace(scale=10), None
+    >>> tuple(map(noise_text, laws))
     ('discrete Gaussian, variance 125/4', 'discrete Laplace, scale 10', 'none')
     """
     return "none" if noise is None else f"{noise.FAMILY}, {noise.PARAMETER} {noise.size}"

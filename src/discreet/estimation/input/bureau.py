@@ -309,7 +309,7 @@ def _kinds(
         variance = None if stated is None else stated.stated_variance
         if stated is not None and variance is not None and abs(float(variance) / size - 1) < 1e-6:
             return stated
-        return DiscreteGaussian(Fraction(size).limit_denominator(10**9))
+        return DiscreteGaussian(variance=Fraction(size).limit_denominator(10**9))
 
     return [{query: law(level, query, size) for query, size in some} for level, some in numbers], kind
 

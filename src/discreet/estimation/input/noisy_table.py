@@ -420,7 +420,7 @@ def _law(noise: str, variance: float) -> Law:
         return DiscreteGaussian.of_true_variance(variance)
     # 2 r / (1 - r)^2 with r = e^(-1/scale); written so that nothing cancels
     ratio = variance / (1 + variance + math.sqrt(1 + 2 * variance))
-    return DiscreteLaplace(Fraction(max(-1 / math.log(ratio), 1e-3)))
+    return DiscreteLaplace(scale=Fraction(max(-1 / math.log(ratio), 1e-3)))
 
 
 Found = tuple[str, Integers, Piece | None]

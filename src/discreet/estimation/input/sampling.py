@@ -379,7 +379,8 @@ class _Replicates:
         worth = {query: joint_estimates.step(query) for query in layout.cells}
         size = Fraction(1) if noise is None else noise
         laws = [
-            {query: DiscreteGaussian(size / worth[query] ** 2) for query in asked} for asked in layout.asked
+            {query: DiscreteGaussian(variance=size / worth[query] ** 2) for query in asked}
+            for asked in layout.asked
         ]
         step = np.empty(layout.size)
         for query, cells in layout.cells.items():

@@ -76,7 +76,7 @@ class Descent:
     >>> from discreet.noise import DiscreteGaussian
     >>> tree = Tree(np.array([-1, 0, 0]), np.array([0, 1, 1]), (0, 1))
     >>> noisy = {"detailed": (np.arange(3), np.array([[9, -1], [7, 1], [3, -3]]))}
-    >>> given = Measurements(tree, (InMemory([{"detailed": DiscreteGaussian(4)}] * 2, noisy),))
+    >>> given = Measurements(tree, (InMemory([{"detailed": DiscreteGaussian(variance=4)}] * 2, noisy),))
     >>> descent = Descent(Estimates(Attributes({"sex": ["f", "m"]}), given))
     >>> top = descent.top()
     >>> [(units.tolist(), cells.cell.tolist(), cells.count.tolist()) for units, cells in

@@ -52,7 +52,7 @@ class Information:
     >>> from discreet.areas.tree import Tree
     >>> from discreet.noise import DiscreteGaussian
     >>> tree = Tree(np.array([-1, 0, 0]), np.array([0, 1, 1]), (0, 1))
-    >>> laws = [{"total": DiscreteGaussian(4)}, {"detailed": DiscreteGaussian(8)}]
+    >>> laws = [{"total": DiscreteGaussian(variance=4)}, {"detailed": DiscreteGaussian(variance=8)}]
     >>> noisy = {"total": (np.array([0]), np.array([[9]])), "detailed": (np.array([1, 2]), np.ones((2, 2)))}
     >>> given = Measurements(tree, (InMemory(laws, noisy),))
     >>> known = Information(Estimates(Attributes({"sex": ["f", "m"]}), given)).read(slice(0, 1))

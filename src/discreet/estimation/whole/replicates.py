@@ -216,7 +216,7 @@ def table_errors(
     >>> from discreet.noise import DiscreteGaussian
     >>> noisy = {"sex": (np.array([0]), np.array([[60, -2, -1]]))}
     >>> tree = Tree(np.array([-1]), np.array([0]), (0,), ("Area",))
-    >>> given = Measurements(tree, (InMemory([{"sex": DiscreteGaussian(16)}], noisy),))
+    >>> given = Measurements(tree, (InMemory([{"sex": DiscreteGaussian(variance=16)}], noisy),))
     >>> estimates = Estimates(None, given)
     >>> found = table_errors(estimates, WholeTables(estimates), lambda one, _: WholeTables(one), ["sex"])
     >>> [(one.least, one.cells, one.sd) for one in found.errors]

@@ -55,7 +55,7 @@ class Moduli:
     `log[g]` bounds times * log |factor| for all d with floor(rate d^2) = g, and the last for all beyond.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> table = Moduli(DiscreteGaussian(5, times=10), Fraction(1))
+    >>> table = Moduli(DiscreteGaussian(variance=5, times=10), Fraction(1))
     >>> bool(table.log[0] < 1e-6), bool(table.radius(8.0) < 0.7)
     (True, True)
     """

@@ -28,6 +28,7 @@ from discreet.answers.report import report_answer, report_sections, report_subje
 from discreet.budget import Release
 from discreet.budget.events import Releasable, release_of
 from discreet.budget.toml import line as one_line
+from discreet.calls import known_as
 from discreet.comparisons.costs import DELTAS, epsilon_rows, usual_zcdp
 from discreet.comparisons.gaussian_dp import GaussianDP
 from discreet.comparisons.sampling import sampled
@@ -74,6 +75,7 @@ _COLOURS = {
 """Colours of print, and what the page has instead (style.css)."""
 
 
+@known_as("report")
 def page(
     release: Releasable,
     *,
@@ -109,6 +111,7 @@ def checked_title(title: str) -> str:
 # -- what a page says --------------------------------------------------------------------------------------
 
 
+@known_as("report")
 def gather(
     release: Releasable,
     *,
@@ -142,7 +145,7 @@ def gather(
     """
     release = release_of(release)
     require("report", (event for level in release.levels for event in level.events(release.neighbours)))
-    many = [delta] if isinstance(delta, str | int | Fraction | Decimal) else list(delta)
+    many = [delta] if isinstance(delta, str | int | float | Fraction | Decimal) else list(delta)
     if not many:
         raise InputError("no delta is given; at least one is needed, such as 1e-10")
     asked = list(dict.fromkeys(read_probabilities(text, name="delta").values[0] for text in many))

@@ -20,6 +20,7 @@ STABILITY = 9
 
 LARGEST_MARGIN = 10**6
 _DIGITS = 6  # of a size of noise that is searched for, rounded to the safe side
+_GAUSSIAN, _LAPLACE = DiscreteGaussian(variance=1), DiscreteLaplace(scale=1)
 
 
 def rho_for_margin(margin: Exact, *, stability: int = STABILITY, gamma: Exact = "0.1") -> Fraction:
@@ -42,7 +43,7 @@ def exact_rho_for_margin(margin: int, *, stability: int = STABILITY, gamma: Exac
     >>> round(float(exact_rho_for_margin(3)), 3), round(float(exact_rho_for_margin(50)), 5)
     (1.528, 0.00753)
     """
-    return Fraction(stability) / (2 * _widest(DiscreteGaussian, margin) * (1 - stage_share(gamma)))
+    return Fraction(stability) / (2 * _widest(_GAUSSIAN, margin).size * (1 - stage_share(gamma)))
 
 
 def exact_epsilon_for_margin(margin: int, *, stability: int = STABILITY, gamma: Exact = "0.1") -> Fraction:
@@ -51,7 +52,7 @@ def exact_epsilon_for_margin(margin: int, *, stability: int = STABILITY, gamma: 
     >>> round(float(exact_epsilon_for_margin(11)), 3)
     2.598
     """
-    return Fraction(stability) / (_widest(DiscreteLaplace, margin) * (1 - stage_share(gamma)))
+    return Fraction(stability) / (_widest(_LAPLACE, margin).size * (1 - stage_share(gamma)))
 
 
 FOR_MARGIN = {"zcdp": exact_rho_for_margin, "puredp": exact_epsilon_for_margin}
@@ -80,26 +81,25 @@ def rivals(margins: Sequence[tuple[int, int]], *, delta: Exact) -> Rivals:
     (3.17, 2.34)
     """
     small = fraction(delta, name="delta")
-    variances = tuple(_widest(DiscreteGaussian, margin) for margin, _ in margins)
-    scales = tuple(_widest(DiscreteLaplace, margin) for margin, _ in margins)
-    kinds: list[list[Noise]] = [[*map(DiscreteGaussian, variances)], [*map(DiscreteLaplace, scales)]]
+    gaussians, laplaces = ([_widest(law, margin) for margin, _ in margins] for law in (_GAUSSIAN, _LAPLACE))
     gaussian, geometric = (
         max(float(compose([noise.repeated(n) for noise, (_, n) in each]).epsilon(delta=small)), 0.0)
-        for each in (zip(laws, margins, strict=True) for laws in kinds)
+        for each in (zip(laws, margins, strict=True) for laws in (gaussians, laplaces))
     )
+    variances, scales = (tuple(law.size for law in laws) for laws in (gaussians, laplaces))
     return Rivals(tuple(margins), variances, scales, gaussian, geometric)
 
 
 @lru_cache(maxsize=256)
-def _widest(kind: type[DiscreteGaussian] | type[DiscreteLaplace], margin: int) -> Fraction:
-    """Find the largest variance or scale, cut to six digits, of noise that keeps a margin with 95 %."""
+def _widest(law: Noise, margin: int) -> Noise:
+    """Find noise of a law, its variance or scale cut to six digits, as wide as keeps a margin with 95 %."""
     if isinstance(margin, bool) or not isinstance(margin, int) or not 1 <= margin <= LARGEST_MARGIN:
         raise InputError(f"margin is {margin}; it must be a whole number from 1 to {LARGEST_MARGIN}")
     tail = float(1 - CONFIDENCE) / 2
     low, high = 0.01, 4.0 * (margin + 1.0) ** 2
     for _ in range(60):  # until the ends are neighbours at six digits; the tail grows with the size
         middle = sqrt(low * high)
-        if float(kind(Fraction(middle)).sf(margin)) <= tail:
+        if float(law.resized(Fraction(middle)).sf(margin)) <= tail:
             low = middle
         else:
             high = middle
@@ -107,9 +107,9 @@ def _widest(kind: type[DiscreteGaussian] | type[DiscreteLaplace], margin: int) -
             break
     grain = Fraction(10) ** (floor(log10(low)) + 1 - _DIGITS)
     size = floor(Fraction(low) / grain) * grain
-    while margin_of(kind(size)) > margin:  # certified
+    while margin_of(law.resized(size)) > margin:  # certified
         size -= grain
-    return size
+    return law.resized(size)
 
 
 def stage_share(gamma: Exact) -> Fraction:

@@ -35,9 +35,9 @@ def smallest_sizes(
     the sum of all cells is at most this part of the group. Both by the exact law of the noise.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> smallest_sizes(DiscreteGaussian(625), relative_margin="0.5")
+    >>> smallest_sizes(DiscreteGaussian(variance=625), relative_margin="0.5")
     (98, 784, 1764, 4508)
-    >>> smallest_sizes(DiscreteGaussian(625), relative_margin="0.1", of="total")
+    >>> smallest_sizes(DiscreteGaussian(variance=625), relative_margin="0.1", of="total")
     (490, 1390, 2080, 3320)
     """
     part = positive(relative_margin, name="relative_margin")
@@ -54,7 +54,7 @@ def thresholds_for(
     """Return thresholds with which a group of each size gets its table with this chance, or more.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> thresholds_for((500, 1000, 7000), DiscreteGaussian("22500/1067"), chance="0.95")
+    >>> thresholds_for((500, 1000, 7000), DiscreteGaussian(variance="22500/1067"), chance="0.95")
     (492, 992, 6992)
     """
     if not len(sizes):
@@ -81,7 +81,7 @@ def shown(sizes: ArrayLike, noise: Noise, suppression: int) -> Shown:
     """Return the chance of suppression and the bias of released totals by true size, all at once.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> outcome = shown([0, 93, 186], DiscreteGaussian(625), 93)
+    >>> outcome = shown([0, 93, 186], DiscreteGaussian(variance=625), 93)
     >>> outcome.suppressed.round(4).tolist(), outcome.bias.round(2).tolist()
     ([0.9999, 0.508, 0.0001], [99.47, 20.27, 0.01])
     """
@@ -100,7 +100,7 @@ def partial_means(noise: Noise, below: ArrayLike) -> Floats:
     """Return E[X 1{X > b}] for each b: by symmetry the same at b and at -b - 1.
 
     >>> from discreet.noise import DiscreteLaplace
-    >>> round(float(partial_means(DiscreteLaplace(1), 0)), 6)   # r / (1 - r^2), r = e^-1
+    >>> round(float(partial_means(DiscreteLaplace(scale=1), 0)), 6)   # r / (1 - r^2), r = e^-1
     0.425459
     """
     edges = np.atleast_1d(np.asarray(below, dtype=np.int64))
@@ -119,7 +119,7 @@ def table_chances(sizes: ArrayLike, stage_one: Noise | None, thresholds: Sequenc
     """Return the chance of each table of a ladder, a column each, by true size.
 
     >>> from discreet.noise import DiscreteGaussian
-    >>> table_chances([971], DiscreteGaussian("15000/53"), (971, 4971, 19971)).round(3).tolist()
+    >>> table_chances([971], DiscreteGaussian(variance="15000/53"), (971, 4971, 19971)).round(3).tolist()
     [[0.488, 0.512, 0.0, 0.0]]
     """
     sizes = np.asarray(sizes, dtype=np.int64)
