@@ -290,6 +290,15 @@ class TableInput:
         return frozenset(("", *(self.missing if own is None else own)))
 
     @property
+    def is_of_one_area(self) -> bool:
+        """Whether records without a column of areas are all of one area, which `as` of `unit` names.
+
+        >>> TableInput(columns={"unit": ColumnInput(filled="All")}).is_of_one_area
+        True
+        """
+        return bool(self.of("unit").filled and not self.of("unit").column)
+
+    @property
     def leaving_out(self) -> tuple[str, ...]:
         """Attributes without whose values a record is left out."""
         return tuple(name for name, one in self.columns if one.leave_out)

@@ -148,6 +148,8 @@ def read_records(
     wanted = {
         value: table.of(value).column or value for value in (*values, *numbers, *identifiers, *optional)
     }
+    if table.is_of_one_area and "unit" in wanted:
+        optional = [*optional, "unit"]
     meanings = {value: _Meanings(table, value, values.get(value, ())) for value in (*values, *optional)}
     meanings |= {number: _Meanings(table, number, (), is_number=True) for number in numbers}
     meanings |= {
@@ -167,6 +169,10 @@ def read_records(
     )
     columns = RecordColumns(read, {}, np.zeros(read.rows, dtype=np.bool_), {}, {}, {})
     if read.words:
+        if table.is_of_one_area and "unit" in wanted and "unit" not in read.words:
+            nothing = Words(np.full(read.rows, -1, dtype=np.int32), strings([]))
+            read = replace(read, words={**read.words, "unit": nothing})
+            read.problems.written = {**read.problems.written, "unit": "unit"}
         there = {key: column for key, column in wanted.items() if column in read.words}
         when_missing = dict.fromkeys(there, missing) | dict.fromkeys(identifiers, NO_TEXT)
         columns = _with_meanings(read, there, meanings, when_missing | dict.fromkeys(optional, ""))

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from importlib.resources import files
@@ -55,8 +55,14 @@ _OLDEST = 120
 """An age, at most; a larger number in bands of ages is a year, a code or an identifier."""
 
 _USUAL = tomllib.loads((files("discreet.records") / "usual_words.toml").read_text(encoding="utf-8"))
-_MARKS: frozenset[str] = frozenset(_USUAL["marks"])
+MARKS: tuple[str, ...] = tuple(_USUAL["marks"])
 """Texts that usually stand for no value."""
+
+TOTALS: frozenset[str] = frozenset(_USUAL["totals"])
+"""Texts that stand for all areas together, in small letters."""
+
+AGE_BANDS: tuple[str, ...] = tuple(_USUAL["ages"])
+"""Bands of ages, where nobody says which."""
 
 _UNKNOWN: frozenset[str] = frozenset(_USUAL["unknown"])
 """How a value is called that means that there is none."""
@@ -81,6 +87,8 @@ class Suggestion:
     table: TableInput
     text: str
     undecided: tuple[str, ...]
+    questions: tuple[str, ...] = ()
+    """What a person must decide, in words that hold no text of the file."""
     problems: tuple[Problem, ...] = ()
     scope: Scope | None = None
 
@@ -95,7 +103,7 @@ class Suggestion:
 
 
 @dataclass(slots=True)
-class _Profile:
+class ColumnProfile:
     """What a column holds: its texts with their rows, unless there are many, and its numbers.
 
     `points` and `commas` are rows with a number as it is written with that decimal sign; `decimals` and
@@ -157,10 +165,9 @@ class _Profile:
         filled = sum(self.values.values()) or self.rows
         return min(1.0, (self.points + self.commas) / filled) if filled else 0.0
 
-    @property
-    def has_gaps(self) -> bool:
-        """Whether some rows have no value."""
-        return any(map(_is_mark, self.texts or ()))
+    def has_gaps(self, known: Container[str] = ()) -> bool:
+        """Whether some rows have no value; a text that is a known value is one, whatever it usually means."""
+        return any(_is_mark(text) and text.strip() not in known for text in self.texts or ())
 
     def share(self, known: Mapping[str, str] | frozenset[str]) -> float:
         """Return the share of the rows with values whose value is known."""
@@ -170,7 +177,7 @@ class _Profile:
 
 
 def _is_mark(text: str) -> bool:
-    return not text.strip() or without_zeros(text.strip()) in _MARKS
+    return not text.strip() or without_zeros(text.strip()) in MARKS
 
 
 def suggest_input(
@@ -194,7 +201,7 @@ def suggest_input(
     opened = open_table(records, wanted=wanted, name="records", dialect=dialect_of(guessed))
     if isinstance(opened, Delimited) and opened.word == "line":
         guessed = _with(guessed, delimiter=opened.sign)
-    profiles = _profiles(opened)
+    profiles = column_profiles(opened)
     if person is not None and person not in wanted:
         profiles.pop(guessed.of(person).column or person, None)
     finding = _Finding(guessed, profiles, dict(release.attributes.values), numbers, tree, show)
@@ -222,13 +229,22 @@ def _with(table: TableInput, **changes: object) -> TableInput:
     return TableInput(**every | changes)
 
 
-def _profiles(opened: OpenTable) -> dict[str, _Profile]:
+def profiles_of_file(
+    records: TableSource, wanted: Sequence[str] = ()
+) -> tuple[OpenTable, TableInput, dict[str, ColumnProfile]]:
+    """Open records, in the encoding that they seem to have, and return what each column holds."""
+    how = in_likely_encoding(TableInput(), records)
+    opened = open_table(records, wanted=wanted, name="records", dialect=dialect_of(how))
+    return opened, how, column_profiles(opened)
+
+
+def column_profiles(opened: OpenTable) -> dict[str, ColumnProfile]:
     """Return what each column holds whose values can be texts, but for those that `[input]` cannot name.
 
     These are columns whose name occurs twice, is empty or has a control character in it.
     """
     names = [name for name in opened.names if opened.names.count(name) == 1 and _can_be_named(name)]
-    profiles = {name: _Profile(name) for name in names}
+    profiles = {name: ColumnProfile(name) for name in names}
     for batch in opened.batches(dict.fromkeys(names, "any"), Problems()):
         for name in names:
             column = arrow().chunked_array([batch.column(name)])
@@ -264,7 +280,7 @@ def _is_textual(column: ArrowTable) -> bool:
     return any(is_one(stored) for is_one in (*kinds, is_a.is_boolean, is_a.is_null))
 
 
-def _is_record(opened: OpenTable, profiles: Mapping[str, _Profile], values: frozenset[str]) -> bool:
+def _is_record(opened: OpenTable, profiles: Mapping[str, ColumnProfile], values: frozenset[str]) -> bool:
     """Whether the first line of a text or a sheet looks like a record.
 
     Then a name is a number, a value of its column, or one of the `values` of the release.
@@ -281,14 +297,15 @@ class _Finding:
     def __init__(
         self,
         how: TableInput,
-        profiles: Mapping[str, _Profile],
+        profiles: Mapping[str, ColumnProfile],
         values: Mapping[str, tuple[str, ...]],
         numbers: Sequence[str],
         tree: Tree | None,
         show: bool,
     ) -> None:
         self.how, self.profiles, self.values, self.show = how, profiles, values, show
-        self.wanted = ("unit", *values, *numbers)
+        is_everywhere = how.is_of_one_area and "unit" not in profiles
+        self.wanted = (*(() if is_everywhere else ("unit",)), *values, *numbers)
         self.areas = frozenset[str]()
         if tree is not None:
             lowest = zip(tree.names.to_pylist(), tree.leaf.tolist(), strict=True)
@@ -297,6 +314,7 @@ class _Finding:
         self.decimals = {how.decimal} if how.decimal == "," else signs
         self.notes: dict[str, list[str]] = {}
         self.undecided: list[str] = []
+        self.questions: list[str] = []
         self.trim = self.ignore_case = False
 
     def suggestion(self, shown: str) -> Suggestion:
@@ -323,7 +341,7 @@ class _Finding:
         marks = any(text.strip() for profile in used for text in profile.texts or () if _is_mark(text))
         if marks and not self.how.missing:
             known = {value for values in self.values.values() for value in values}
-            changes["missing"] = [mark for mark in _USUAL["marks"] if mark not in known]
+            changes["missing"] = [mark for mark in MARKS if mark not in known]
         spaced = any(
             text != text.strip() and _is_mark(text) for profile in used for text in profile.texts or ()
         )
@@ -331,12 +349,13 @@ class _Finding:
         changes |= {"ignore_case": True} if self.ignore_case else {}
         table = _with(self.how, **changes)
         lines = "\n".join(self._lines(table, shown)) + "\n"
-        return Suggestion(table, lines, tuple(self.undecided))
+        return Suggestion(table, lines, tuple(self.undecided), tuple(self.questions))
 
     def _leave(self, name: str, line: str, why: str) -> None:
         """Leave a line for a person to fill in."""
         self.notes.setdefault(name, []).extend((f"# {name}: {why}", line))
         self.undecided.append(name)
+        self.questions.append(f"{name}: {why}")
 
     def _lines(self, table: TableInput, shown: str) -> Iterator[str]:
         yield f"# how {shown} is written; fill in the lines that begin with # and take the # away"
@@ -385,7 +404,7 @@ class _Finding:
         sure = {name: columns[0] for name, columns in likely.items() if len(columns) == 1}
         return matched | {name: column for name, column in sure.items() if claims[column] == 1}
 
-    def _likely(self, name: str, columns: Sequence[_Profile]) -> list[str]:
+    def _likely(self, name: str, columns: Sequence[ColumnProfile]) -> list[str]:
         """Return the columns that are named best for an attribute; of several one whose texts are values."""
         words = next((words for words in NAMES if name.casefold() in words), [name.casefold()])
         ranks = {column.name: max(_alikeness(column.name, word) for word in words) for column in columns}
@@ -394,7 +413,7 @@ class _Finding:
         fitting = [column for column in likely if self._fits(name, column)] if len(likely) > 1 else []
         return [column.name for column in (fitting if len(fitting) == 1 else likely)]
 
-    def _fits(self, name: str, column: _Profile) -> bool:
+    def _fits(self, name: str, column: ColumnProfile) -> bool:
         """Whether half of the texts of a column, or more, are areas or values, or words for them."""
         if name == "unit":
             return self._area_share(column)[0] >= 0.5
@@ -404,7 +423,7 @@ class _Finding:
         known = frozenset(value.casefold() for value in values)
         return column.share(known) >= 0.5 or bool(_codes_by_words(values, column))
 
-    def _area_share(self, column: _Profile) -> tuple[float, int]:
+    def _area_share(self, column: ColumnProfile) -> tuple[float, int]:
         """Return the share of rows whose area is known, and the width at which that is most."""
         best = (column.share(frozenset(area.casefold() for area in self.areas)), 0)
         for width in {len(area) for area in self.areas if area.isdecimal() and area.startswith("0")}:
@@ -415,7 +434,7 @@ class _Finding:
 
     # -- how it is written -----------------------------------------------------------------------------------
 
-    def _entry(self, name: str, column: _Profile, stated: ColumnInput | None) -> ColumnInput | None:
+    def _entry(self, name: str, column: ColumnProfile, stated: ColumnInput | None) -> ColumnInput | None:
         """Return how a column is read; what a person must decide is noted."""
         entry = stated or ColumnInput(column=column.name)
         made: dict[str, object] = {}
@@ -431,7 +450,7 @@ class _Finding:
             self._leave(name, f"# {quoted(name)} = {{ column = {quoted(column.name)} }}", doubt)
             return None
         unknown = [value for value in self.values.get(name, ()) if value.casefold() in _UNKNOWN]
-        gaps = column.has_gaps and not (entry.filled or entry.leave_out)
+        gaps = column.has_gaps(self.values.get(name, ())) and not (entry.filled or entry.leave_out)
         if gaps and len(unknown) == 1:
             made["filled"] = unknown[0]
         elif gaps:
@@ -440,9 +459,10 @@ class _Finding:
             text = f"{name}: some records have none; add to the line above{example} leave_out = true"
             self.notes.setdefault(name, []).append(f"# {text}")
             self.undecided.append(name)
+            self.questions.append(f"{name}: some records have no value")
         return _changed_column(entry, **made)
 
-    def _read_as(self, name: str, column: _Profile) -> dict[str, object] | None:
+    def _read_as(self, name: str, column: ColumnProfile) -> dict[str, object] | None:
         """Return what makes values of a column's texts; None if a person must say it."""
         values = self.values[name]
         exact, known = set(values), {value.casefold(): value for value in values}
@@ -471,7 +491,7 @@ class _Finding:
         self._leave(name, line, f"which text is which of {', '.join(values[:_MOST_CODES])}?")
         return None
 
-    def _doubtful_sign(self, column: _Profile) -> str:
+    def _doubtful_sign(self, column: ColumnProfile) -> str:
         """Return what is to be asked where a sign before three digits may be a decimal one or not."""
         if self.decimals or not column.thousands:
             return ""
@@ -504,10 +524,10 @@ def _changed_column(column: ColumnInput, **changes: object) -> ColumnInput:
     return ColumnInput(**every | changes)  # type: ignore[arg-type]
 
 
-def _doubtful_bands(bands: Sequence[str], column: _Profile) -> str:
+def _doubtful_bands(bands: Sequence[str], column: ColumnProfile) -> str:
     """Return why the numbers of a column may not be those of which there are bands, or nothing.
 
-    >>> codes = _Profile("AGE")
+    >>> codes = ColumnProfile("AGE")
     >>> codes.add(["1", "2", "3"], [7, 9, 4])
     >>> print(_doubtful_bands(["0-17", "18+"], codes))
     column AGE has few different numbers, all of them in one band; are they codes or true numbers?
@@ -554,12 +574,39 @@ def _alikeness(column: str, word: str) -> int:
     return int(is_cut_off or re.sub(r"[\W\d_]", "", rest) in _TAILS)
 
 
-def _codes_by_words(values: Sequence[str], column: _Profile) -> dict[str, str]:
+def is_named(column: str, what: str) -> bool:
+    """Whether a column has one of the usual names of a thing.
+
+    >>> is_named("ALTER", "age"), is_named("age_of_mother", "age")
+    (True, False)
+    """
+    words = next(words for words in NAMES if what in words)
+    return any(_alikeness(column, word) for word in words)
+
+
+def usual_values(column: ColumnProfile) -> tuple[str, ...]:
+    """Return values for which all texts of a column are words in one language; nothing if there are none.
+
+    They are the same for any such column, so they tell nothing of it.
+
+    >>> usual_values(ColumnProfile("GESCHL", texts={"männlich": 7, "weiblich": 9}))
+    ('f', 'm')
+    >>> usual_values(ColumnProfile("GESCHL", texts={"1": 7, "2": 9}))
+    ()
+    """
+    texts = {text.casefold() for text in column.values}
+    for values in (("f", "m"), ("yes", "no")):
+        if texts and (texts <= set(values) or _codes_by_words(values, column)):
+            return values
+    return ()
+
+
+def _codes_by_words(values: Sequence[str], column: ColumnProfile) -> dict[str, str]:
     """Return the words for values in the language in which all texts of a column are such words, or nothing.
 
     They are the words of a language, whether the file has them or not, so they tell nothing of it.
 
-    >>> texts = _Profile("GESCHL", texts={"männlich": 7, "weiblich": 9})
+    >>> texts = ColumnProfile("GESCHL", texts={"männlich": 7, "weiblich": 9})
     >>> _codes_by_words(["f", "m"], texts)["weiblich"]
     'f'
     """

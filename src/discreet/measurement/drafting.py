@@ -1,0 +1,426 @@
+"""A first release for a file of records: what its owner says may be published, with the noise of a promise.
+
+The draft is to be shown around, and the file is confidential, so values of attributes are not taken from the
+file: its owner states them, or they are words of a public list. What is not sure is asked about, all of it in
+one round. One exception is the table of areas: if there is none, it has the areas of the file, and says so.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from discreet.areas.output import ArrowArray
+from discreet.budget import Attributes, Level, Query, Release
+from discreet.budget.attributes import DETAILED, TOTAL
+from discreet.budget.scope import Scope
+from discreet.budget.toml import hint, no_repeats
+from discreet.errors import InputError
+from discreet.estimation.best_plan import Plan, plan
+from discreet.estimation.goals import margin_goal
+from discreet.estimation.linear_algebra import one_algebra_thread
+from discreet.faces import Summarised
+from discreet.files import arrow
+from discreet.ledger.admission import Request, admit
+from discreet.measurement.questions import Drafting
+from discreet.questions import asked_with
+from discreet.records.input import ColumnInput, TableInput, is_bands
+from discreet.records.record_areas import areas_of_levels
+from discreet.records.record_check import check_records
+from discreet.records.record_columns import read_records
+from discreet.records.suggestion import (
+    AGE_BANDS,
+    MARKS,
+    TOTALS,
+    ColumnProfile,
+    is_named,
+    profiles_of_file,
+    usual_values,
+)
+from discreet.tables import OpenTable, Problems, TableSource, file_of, kept_source
+
+EVERYWHERE = "All"
+"""The level above all areas, and its one area."""
+
+UNKNOWN = "unknown"
+"""The value of records without one."""
+
+AREA_KEYS = ("unit", "level", "parent")
+
+_FEW_RECORDS = 20
+"""Records among which each may have an area of its own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft(Summarised):
+    """A release drafted for a file of records: what it is, how the file is read, and its areas.
+
+    `areas` are rows of unit, level and parent; they `are_of_the_file` if nobody stated them, so that an area
+    without records is missing. `left_out` are attributes without whose values a record is left out. `scope`
+    says which records can be counted.
+    """
+
+    records: str
+    release: Release
+    plan: Plan
+    areas: tuple[tuple[str, str, str], ...]
+    areas_file: str
+    left_out: tuple[str, ...]
+    scope: Scope
+
+    @property
+    def are_of_the_file(self) -> bool:
+        """Whether the areas are those of the file, and not of a table of all areas."""
+        return not self.areas_file
+
+    @property
+    def area_table(self) -> ArrowArray:
+        """The areas as a table."""
+        columns = zip(*self.areas, strict=True)
+        return arrow().table(dict(zip(AREA_KEYS, map(list, columns), strict=True)))
+
+    @property
+    def sizes(self) -> tuple[tuple[str, int], ...]:
+        """Each level and the number of its areas, from the top."""
+        levels = [level for _, level, _ in self.areas]
+        return tuple((level, levels.count(level)) for level in dict.fromkeys(levels))
+
+
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """What was said of an attribute: its name, its column, its values, and how these are written there."""
+
+    name: str
+    column: str
+    values: tuple[str, ...] = ()
+    codes: tuple[tuple[str, str], ...] = ()
+
+
+@asked_with(Drafting)
+@one_algebra_thread()
+def draft(asked: Drafting) -> Draft:
+    """Draft a release for a file of records, and find the noise that keeps a promise or a margin of error.
+
+    `area_columns` are columns of areas, the largest first, and `areas` a table of all areas, if there is one.
+    `attributes` are columns to count, each with its values; `tables` are the queries, asked at every level.
+    Either `epsilon` is promised at `delta`, or the 95 % `margin` of error of every estimate is at most this.
+    Everything that is missing, doubtful or wrong is raised together.
+    """
+    admit(asked.records, Request(entered=False))
+    if (asked.epsilon is None) == (asked.margin is None):
+        both = "both are given" if asked.margin is not None else "neither is given"
+        raise InputError(f"give a promise (epsilon, at delta) or a margin of error; {both}")
+    if not asked.attributes:
+        raise InputError("no attribute is named; name the columns to count, each with its values")
+    records = kept_source(asked.records)
+    file, problems = _File.open(records, asked), Problems()
+    stated = [file.stated(text, problems) for text in asked.attributes]
+    columns = [file.area(text, problems) for text in asked.area_columns]
+    problems.stop()
+    for names in ([one.name for one in stated], [name for name, _ in columns]):
+        no_repeats(names, name="names of columns", field=())
+    gaps = file.gaps([*(one.column for one in stated), *(column for _, column in columns)])
+    if gaps and asked.missing is None:
+        many = "columns" if len(gaps) > 1 else "column"
+        problems.say(
+            f"some records have no value in {many} {', '.join(gaps)}: leave them out (missing = leave-out), "
+            f"or count them under a value {UNKNOWN} (missing = {UNKNOWN})"
+        )
+    lowest = columns[-1][1] if columns else ""
+    if lowest in gaps and asked.missing == UNKNOWN:
+        problems.say(f"some records have no value in column {lowest}, the area: these can only be left out")
+    problems.stop()
+    values = {one.name: _with_unknown(one, gaps, asked.missing) for one in stated}
+    rows = _areas(asked, records, file.how, columns)
+    release = _release(asked, records, rows, values)
+    how = _input(file.how, stated, columns, gaps if asked.missing == "leave-out" else ())
+    areas = dict(zip(AREA_KEYS, map(list, zip(*rows, strict=True)), strict=True))
+    checked = check_records(release, records, units=arrow().table(areas), input=how, suggest=True)
+    suggestion = checked.suggestion
+    assert suggestion is not None
+    if not suggestion.usable:
+        for text in suggestion.questions:
+            problems.say(text)
+        for problem in suggestion.problems if not suggestion.undecided else ():
+            problems.say(str(problem))
+        problems.stop()
+    assert suggestion.scope is not None
+    found = _planned(asked, release, rows)
+    planned = replace(
+        found.release, name=release.name, title=release.title, notes=release.notes, input=suggestion.table
+    )
+    given = os.fspath(asked.areas) if isinstance(asked.areas, str | os.PathLike) else "units"
+    return Draft(
+        records=os.fspath(asked.records) if isinstance(asked.records, str | os.PathLike) else "records",
+        release=planned,
+        plan=found,
+        areas=rows,
+        areas_file="" if asked.areas is None else given,
+        left_out=suggestion.table.leaving_out,
+        scope=suggestion.scope,
+    )
+
+
+# -- the file ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """The records as far as they must be known to draft: their columns, and how they are written."""
+
+    opened: OpenTable
+    how: TableInput
+    profiles: Mapping[str, ColumnProfile]
+
+    @classmethod
+    def open(cls, records: TableSource, asked: Drafting) -> _File:
+        wanted = [_sides(text)[0] for text in (*asked.attributes, *asked.area_columns)]
+        return cls(*profiles_of_file(records, wanted))
+
+    def column(self, text: str) -> str:
+        """Return the column of that name, as it is written or but for capitals; or nothing."""
+        near = [name for name in self.profiles if name.strip().casefold() == text.strip().casefold()]
+        return text if text in self.profiles else near[0] if len(near) == 1 else ""
+
+    def _named(self, text: str, what: str, problems: Problems) -> tuple[str, str]:
+        """Read COLUMN or NAME=COLUMN."""
+        name, sign, column = text.partition("=")
+        if found := self.column(text):
+            return found, found
+        if sign and (found := self.column(column)):
+            return name.strip(), found
+        wanted = column if sign else text
+        near = hint(wanted, list(self.profiles)) or f"; it has {', '.join(self.profiles)}"
+        problems.say(f"{what} {text!r} names a column that {self.opened.shown} does not have{near}")
+        return "", ""
+
+    def area(self, text: str, problems: Problems) -> tuple[str, str]:
+        """Read a level and its column."""
+        return self._named(text, "area", problems)
+
+    def stated(self, text: str, problems: Problems) -> _Stated:
+        """Read what is said of an attribute, or find its values among the words that are public."""
+        left, listed = (text, "") if self.column(text) else _sides(text)
+        name, column = self._named(left.strip(), "attribute", problems)
+        if not column:
+            return _Stated(name, column)
+        items = next(csv.reader([listed], skipinitialspace=True), [])
+        pairs = [_value(item) for item in items]
+        if pairs:
+            codes = tuple((code, value) for value, code in pairs if code)
+            return _Stated(name, column, tuple(dict.fromkeys(value for value, _ in pairs)), codes)
+        profile = self.profiles[column]
+        values = public_values(profile)
+        if not values:
+            problems.say(
+                f"attribute {text!r} has no values; state all that it can have, as the questionnaire does, "
+                f'such as "{name}: yes, no": values read from the file would tell what somebody answered'
+            )
+        return _Stated(name, column, values)
+
+    def gaps(self, columns: Iterable[str]) -> list[str]:
+        """Return the columns in which some records have no value."""
+        return [column for column in columns if self.profiles[column].has_gaps()]
+
+
+def public_values(column: ColumnProfile) -> tuple[str, ...]:
+    """Return values for a column that tell nothing of it, if it holds what they are for; else nothing."""
+    if is_named(column.name, "age") and column.numeric_share >= 0.5:
+        return AGE_BANDS
+    return usual_values(column)
+
+
+def _sides(text: str) -> tuple[str, str]:
+    left, _, right = text.partition(":")
+    return left, right
+
+
+def _value(text: str) -> tuple[str, str]:
+    """Read VALUE, or VALUE=CODE; a sign of comparison is part of a value.
+
+    >>> _value("f"), _value("male = 1"), _value(">=65")
+    (('f', ''), ('male', '1'), ('>=65', ''))
+    """
+    if found := re.fullmatch(r"(.*[^<>=\s])\s*=\s*([^=].*)", text.strip()):
+        return found[1], found[2]
+    return text.strip(), ""
+
+
+def _with_unknown(one: _Stated, gaps: Sequence[str], missing: str | None) -> tuple[str, ...]:
+    """Return the values of an attribute, with one for records that have none if these are to be counted."""
+    if missing != UNKNOWN or one.column not in gaps or UNKNOWN in one.values:
+        return one.values
+    return (*one.values, UNKNOWN)
+
+
+def _input(
+    how: TableInput,
+    stated: Sequence[_Stated],
+    columns: Sequence[tuple[str, str]],
+    left_out: Sequence[str],
+) -> TableInput:
+    """Return how the records are written, as far as it was said: which columns, codes and ranges."""
+    made: dict[str, ColumnInput] = {}
+    if columns:
+        lowest = columns[-1][1]
+        made["unit"] = ColumnInput(column=lowest, leave_out=lowest in left_out)
+    else:
+        made["unit"] = ColumnInput(filled=EVERYWHERE)
+    for one in stated:
+        ranges = {value: code for code, value in one.codes}
+        are_bands = len(ranges) == len(one.codes) == len(one.values) and is_bands(list(ranges.values()))
+        made[one.name] = ColumnInput(
+            column=one.column,
+            leave_out=one.column in left_out,
+            **({"bands": ranges} if are_bands else {"codes": dict(one.codes)}),  # type: ignore[arg-type]
+        )
+    return TableInput(encoding=how.encoding, columns=made)
+
+
+# -- areas ---------------------------------------------------------------------------------------------------
+
+
+def _areas(
+    asked: Drafting, records: TableSource, how: TableInput, columns: Sequence[tuple[str, str]]
+) -> tuple[tuple[str, str, str], ...]:
+    """Return all areas, from the top: as they were stated, or those of the file."""
+    if asked.areas is not None:
+        if not columns:
+            raise InputError("a table of areas is given, but no column of the records that holds the area")
+        if len(columns) > 1:
+            raise InputError(
+                "a table of areas is given, so one column of the records is enough: that of the lowest areas"
+            )
+        return areas_of_levels(asked.areas)
+    if not columns:
+        return ((EVERYWHERE, EVERYWHERE, ""),)
+    names = [name for name, _ in columns]
+    if EVERYWHERE in names:
+        raise InputError(
+            f"a level is called {EVERYWHERE}, which is the one above all; name it NAME={EVERYWHERE}"
+        )
+    plain = TableInput(
+        encoding=how.encoding,
+        missing=MARKS,
+        columns={name: ColumnInput(column=column, leave_out=True) for name, column in columns},
+    )
+    read = read_records(records, plain, values=dict.fromkeys(names, ()))
+    kept = ~read.left_out
+    codes = np.stack([read.table.words[name].codes[kept] for name in names], axis=1)
+    texts = [read.table.words[name].values.to_pylist() for name in names]
+    paths = sorted(
+        {tuple(texts[at][code] for at, code in enumerate(row)) for row in np.unique(codes, axis=0)}
+    )
+    for at, name in enumerate(names):
+        _check_areas(name, {path[at] for path in paths}, int(np.count_nonzero(kept)))
+    return _tree_rows(names, paths)
+
+
+def _check_areas(level: str, names: Iterable[str], records: int) -> None:
+    """Ask about texts that are hardly names of areas: totals, spellings of one name, and identifiers.
+
+    >>> _check_areas("District", ["Bern", "Total"], 100)
+    Traceback (most recent call last):
+    discreet.errors.InputError: column of District: a text means the total, such as a last line of sums; \
+take these lines out of the file
+    """
+    tidy = [" ".join(name.split()).casefold() for name in names]
+    if not TOTALS.isdisjoint(tidy):
+        raise InputError(
+            f"column of {level}: a text means the total, such as a last line of sums; take these lines out "
+            "of the file"
+        )
+    if len(set(tidy)) < len(tidy):
+        raise InputError(
+            f"column of {level}: areas differ in capitals or spaces alone; write each in one way, or give a "
+            "table of all areas"
+        )
+    if 2 * len(tidy) > records > _FEW_RECORDS:
+        raise InputError(
+            f"column of {level}: more than half of the records have an area of their own; is it an "
+            "identifier? Else give a table of all areas"
+        )
+
+
+def _tree_rows(levels: Sequence[str], paths: Sequence[tuple[str, ...]]) -> tuple[tuple[str, str, str], ...]:
+    """Return rows of unit, level and parent for areas, each with those above it.
+
+    The lowest areas are called as in the file; one above them whose name is taken is called with its level.
+
+    >>> _tree_rows(["Land", "Stadt"], [("Bern", "Bern"), ("Bern", "Biel")])[1:]
+    (('Land Bern', 'Land', 'All'), ('Bern', 'Stadt', 'Land Bern'), ('Biel', 'Stadt', 'Land Bern'))
+    >>> _tree_rows(["Region", "District"], [("N", "Mid"), ("S", "Mid")])
+    Traceback (most recent call last):
+    discreet.errors.InputError: areas do not nest: 1 area of District lies in several of Region; name a \
+column in which each area has a code of its own, or give a table of all areas
+    """
+    taken = {path[-1] for path in paths}
+    rows: dict[tuple[str, str], str] = {}
+    told = {EVERYWHERE: (EVERYWHERE, "")}
+    wrong: dict[str, set[str]] = {}
+    for path in paths:
+        parent = EVERYWHERE
+        for at, (level, name) in enumerate(zip(levels, path, strict=True)):
+            is_lowest = at == len(levels) - 1
+            called = name if is_lowest or (name not in taken and name != EVERYWHERE) else f"{level} {name}"
+            if rows.setdefault((level, called), parent) != parent:
+                wrong.setdefault(level, set()).add(called)
+            if told.setdefault(called, (level, parent))[0] != level:
+                raise InputError(f"levels {told[called][0]} and {level} have areas of the same name")
+            parent = called
+    if wrong:
+        level, names = next(iter(wrong.items()))
+        above = levels[levels.index(level) - 1]
+        many = f"{len(names)} areas of {level} lie" if len(names) > 1 else f"1 area of {level} lies"
+        raise InputError(
+            f"areas do not nest: {many} in several of {above}; name a column in which each area has a code "
+            "of its own, or give a table of all areas"
+        )
+    made = [(EVERYWHERE, EVERYWHERE, "")]
+    made += [
+        (unit, level, rows[level, unit]) for here in levels for level, unit in sorted(rows) if level == here
+    ]
+    return tuple(made)
+
+
+# -- the release ---------------------------------------------------------------------------------------------
+
+
+def _release(
+    asked: Drafting,
+    records: TableSource,
+    rows: Sequence[tuple[str, str, str]],
+    values: Mapping[str, Sequence[str]],
+) -> Release:
+    """Return the release with the same noise everywhere, before the best is found."""
+    attributes = Attributes(values)
+    tables = list(asked.tables) or list(
+        dict.fromkeys([TOTAL, *values, *([DETAILED] if len(values) > 1 else [])])
+    )
+    queries = [Query(name=table, variance="1") for table in tables]
+    levels = [Level(name=level, queries=queries) for level in dict.fromkeys(level for _, level, _ in rows)]
+    name = asked.name or re.sub(r"\.[A-Za-z]+$", "", file_of(records).name)
+    return Release(name=name, neighbours="bounded", levels=levels, attributes=attributes)
+
+
+def _planned(asked: Drafting, release: Release, rows: Sequence[tuple[str, str, str]]) -> Plan:
+    """Return the plan that is best for all tables of all levels alike."""
+    levels = [level for _, level, _ in rows]
+    sizes = [levels.count(level) for level in dict.fromkeys(levels)]
+    tree = [below / above for above, below in pairwise(sizes)]
+    if asked.epsilon is not None:
+        weights = {level.name: 1 for level in release.levels}
+        return plan(release, weights=weights, epsilon=asked.epsilon, delta=asked.delta, tree=tree)
+    assert asked.margin is not None
+    goals = [
+        margin_goal(level.name, query.name, asked.margin)
+        for level in release.levels
+        for query in level.queries
+    ]
+    return plan(release, goals=goals, delta=asked.delta, tree=tree)
