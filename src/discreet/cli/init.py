@@ -13,7 +13,7 @@ from discreet.reports.draft import check_free, write_draft
 
 app = console.command(
     "init",
-    "FILE [--area COLUMN]... --attribute COLUMN[: VALUE, ...]...\n         (--epsilon E | --margin M) [OPTIONS]",
+    "FILE [--area COLUMN]... --attribute COLUMN[: VALUE, ...]\n         (--epsilon E | --margin M) [OPTIONS]",
     'survey.csv --area region --area town --attribute age --attribute "job: yes=1, no=2" --epsilon 4',
     "survey.csv",
     tries=(
@@ -27,7 +27,7 @@ app = console.command(
 
 @app.default
 @console.takes(Drafting, write_draft)
-def init(
+def start(
     records: Annotated[Path, option("One row per record, as it is: CSV, Parquet, a sheet, a database.")],
     /,
     *,

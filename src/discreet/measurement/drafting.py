@@ -16,7 +16,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from discreet.areas.output import ArrowArray
 from discreet.budget import Attributes, Level, Query, Release
 from discreet.budget.attributes import DETAILED, TOTAL
 from discreet.budget.scope import Scope
@@ -26,7 +25,7 @@ from discreet.estimation.best_plan import Plan, plan
 from discreet.estimation.goals import margin_goal
 from discreet.estimation.linear_algebra import one_algebra_thread
 from discreet.faces import Summarised
-from discreet.files import arrow
+from discreet.files import ArrowTable, arrow
 from discreet.ledger.admission import Request, admit
 from discreet.measurement.questions import Drafting
 from discreet.questions import asked_with
@@ -80,10 +79,9 @@ class Draft(Summarised):
         return not self.areas_file
 
     @property
-    def area_table(self) -> ArrowArray:
+    def area_table(self) -> ArrowTable:
         """The areas as a table."""
-        columns = zip(*self.areas, strict=True)
-        return arrow().table(dict(zip(AREA_KEYS, map(list, columns), strict=True)))
+        return _as_table(self.areas)
 
     @property
     def sizes(self) -> tuple[tuple[str, int], ...]:
@@ -102,6 +100,26 @@ class _Stated:
     codes: tuple[tuple[str, str], ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Sketch:
+    """What a draft is before its noise is found: a release whose noise says nothing yet, and how it is read."""
+
+    release: Release
+    input: TableInput
+    areas: tuple[tuple[str, str, str], ...]
+    scope: Scope
+
+    @property
+    def area_table(self) -> ArrowTable:
+        """The areas as a table."""
+        return _as_table(self.areas)
+
+
+def _as_table(areas: Sequence[tuple[str, str, str]]) -> ArrowTable:
+    columns = zip(*areas, strict=True)
+    return arrow().table(dict(zip(AREA_KEYS, map(list, columns), strict=True)))
+
+
 @asked_with(Drafting)
 @one_algebra_thread()
 def draft(asked: Drafting) -> Draft:
@@ -112,10 +130,33 @@ def draft(asked: Drafting) -> Draft:
     Either `epsilon` is promised at `delta`, or the 95 % `margin` of error of every estimate is at most this.
     Everything that is missing, doubtful or wrong is raised together.
     """
-    admit(asked.records, Request(entered=False))
     if (asked.epsilon is None) == (asked.margin is None):
         both = "both are given" if asked.margin is not None else "neither is given"
         raise InputError(f"give a promise (epsilon, at delta) or a margin of error; {both}")
+    found = sketch(asked)
+    release = found.release
+    best = _planned(asked, release, found.areas)
+    given = os.fspath(asked.areas) if isinstance(asked.areas, str | os.PathLike) else "units"
+    return Draft(
+        records=os.fspath(asked.records) if isinstance(asked.records, str | os.PathLike) else "records",
+        release=replace(best.release, name=release.name, notes=release.notes, input=found.input),
+        plan=best,
+        areas=found.areas,
+        areas_file="" if asked.areas is None else given,
+        left_out=found.input.leaving_out,
+        scope=found.scope,
+    )
+
+
+def sketch(asked: Drafting) -> Sketch:
+    """Return what is released and how the records are read, or raise all that is open or wrong.
+
+    >>> survey = arrow().table({"sex": ["f", "x"]})
+    >>> sketch(Drafting(survey, attributes=["sex: f, m"]))
+    Traceback (most recent call last):
+    discreet.errors.InputError: a value that attribute 'sex' does not have (line 2 of records, field sex)
+    """
+    admit(asked.records, Request(entered=False))
     if not asked.attributes:
         raise InputError("no attribute is named; name the columns to count, each with its values")
     records = kept_source(asked.records)
@@ -125,46 +166,32 @@ def draft(asked: Drafting) -> Draft:
     problems.stop()
     for names in ([one.name for one in stated], [name for name, _ in columns]):
         no_repeats(names, name="names of columns", field=())
-    gaps = file.gaps([*(one.column for one in stated), *(column for _, column in columns)])
+    gaps = file.gaps({column for _, column in columns}, stated)
     if gaps and asked.missing is None:
         many = "columns" if len(gaps) > 1 else "column"
-        problems.say(
+        raise InputError(
             f"some records have no value in {many} {', '.join(gaps)}: leave them out (missing = leave-out), "
             f"or count them under a value {UNKNOWN} (missing = {UNKNOWN})"
         )
     lowest = columns[-1][1] if columns else ""
     if lowest in gaps and asked.missing == UNKNOWN:
-        problems.say(f"some records have no value in column {lowest}, the area: these can only be left out")
-    problems.stop()
+        raise InputError(
+            f"some records have no value in column {lowest}, the area: these can only be left out"
+        )
     values = {one.name: _with_unknown(one, gaps, asked.missing) for one in stated}
-    rows = _areas(asked, records, file.how, columns)
-    release = _release(asked, records, rows, values)
+    areas = _areas(asked, records, file.how, columns)
+    release = _release(asked, records, areas, values)
     how = _input(file.how, stated, columns, gaps if asked.missing == "leave-out" else ())
-    areas = dict(zip(AREA_KEYS, map(list, zip(*rows, strict=True)), strict=True))
-    checked = check_records(release, records, units=arrow().table(areas), input=how, suggest=True)
+    checked = check_records(release, records, units=_as_table(areas), input=how, suggest=True)
     suggestion = checked.suggestion
     assert suggestion is not None
-    if not suggestion.usable:
-        for text in suggestion.questions:
-            problems.say(text)
-        for problem in suggestion.problems if not suggestion.undecided else ():
-            problems.say(str(problem))
-        problems.stop()
     assert suggestion.scope is not None
-    found = _planned(asked, release, rows)
-    planned = replace(
-        found.release, name=release.name, title=release.title, notes=release.notes, input=suggestion.table
-    )
-    given = os.fspath(asked.areas) if isinstance(asked.areas, str | os.PathLike) else "units"
-    return Draft(
-        records=os.fspath(asked.records) if isinstance(asked.records, str | os.PathLike) else "records",
-        release=planned,
-        plan=found,
-        areas=rows,
-        areas_file="" if asked.areas is None else given,
-        left_out=suggestion.table.leaving_out,
-        scope=suggestion.scope,
-    )
+    for text in suggestion.questions:
+        problems.say(text)
+    for problem in suggestion.problems if not suggestion.undecided else ():
+        problems.say(str(problem))
+    problems.stop()
+    return Sketch(release, suggestion.table, areas, suggestion.scope)
 
 
 # -- the file ------------------------------------------------------------------------------------------------
@@ -224,9 +251,11 @@ class _File:
             )
         return _Stated(name, column, values)
 
-    def gaps(self, columns: Iterable[str]) -> list[str]:
+    def gaps(self, areas: Iterable[str], stated: Iterable[_Stated]) -> list[str]:
         """Return the columns in which some records have no value."""
-        return [column for column in columns if self.profiles[column].has_gaps()]
+        known: dict[str, Sequence[str]] = dict.fromkeys(areas, ())
+        known |= {one.column: [*one.values, *(code for code, _ in one.codes)] for one in stated}
+        return [column for column, values in known.items() if self.profiles[column].has_gaps(values)]
 
 
 def public_values(column: ColumnProfile) -> tuple[str, ...]:
