@@ -100,7 +100,7 @@ def _body(
     written: Sequence[str],
     steps: Sequence[str],
 ) -> Iterator[Part]:
-    proved = "" if draft.plan.proof is None else " (proved)"
+    proved = " (not proved)" if draft.plan.proof is None else " (proved)"
     yield sentence(
         "{name}: a draft that keeps epsilon {epsilon} at delta {delta}{proved}, for {relation}.",
         name=draft.release.name,

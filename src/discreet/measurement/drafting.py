@@ -29,10 +29,11 @@ from discreet.files import ArrowTable, arrow
 from discreet.ledger.admission import Request, admit
 from discreet.measurement.questions import Drafting
 from discreet.questions import asked_with
+from discreet.records.ages import are_births, order_of
 from discreet.records.input import ColumnInput, TableInput, is_bands
 from discreet.records.record_areas import areas_of_levels
 from discreet.records.record_check import check_records
-from discreet.records.record_columns import read_records
+from discreet.records.record_columns import exact_number, read_records, without_zeros
 from discreet.records.suggestion import (
     AGE_BANDS,
     MARKS,
@@ -51,6 +52,9 @@ UNKNOWN = "unknown"
 """The value of records without one."""
 
 AREA_KEYS = ("unit", "level", "parent")
+
+_ROUNDED = re.compile(r"[0-9]+([.,][0-9]+)?e\+[0-9]+")
+"""A code as a spreadsheet writes a long number."""
 
 _FEW_RECORDS = 20
 """Records among which each may have an area of its own."""
@@ -102,7 +106,7 @@ class _Stated:
 
 @dataclass(frozen=True, slots=True)
 class Sketch:
-    """What a draft is before its noise is found: a release whose noise says nothing yet, and how it is read."""
+    """A draft before its noise is found: a release whose noise says nothing yet, and how it is read."""
 
     release: Release
     input: TableInput
@@ -154,7 +158,9 @@ def sketch(asked: Drafting) -> Sketch:
     >>> survey = arrow().table({"sex": ["f", "x"]})
     >>> sketch(Drafting(survey, attributes=["sex: f, m"]))
     Traceback (most recent call last):
-    discreet.errors.InputError: a value that attribute 'sex' does not have (line 2 of records, field sex)
+    discreet.errors.InputError: 2 kinds of problems:
+      1. sex: which text is which of f, m?
+      2. an attribute says it: VALUE=CODE, or VALUE=RANGE for true numbers; --age-on makes ages of births
     """
     admit(asked.records, Request(entered=False))
     if not asked.attributes:
@@ -167,30 +173,50 @@ def sketch(asked: Drafting) -> Sketch:
     for names in ([one.name for one in stated], [name for name, _ in columns]):
         no_repeats(names, name="names of columns", field=())
     gaps = file.gaps({column for _, column in columns}, stated)
+    missing = asked.missing or "leave-out"  # for now, to find what else is open
     if gaps and asked.missing is None:
         many = "columns" if len(gaps) > 1 else "column"
-        raise InputError(
-            f"some records have no value in {many} {', '.join(gaps)}: leave them out (missing = leave-out), "
-            f"or count them under a value {UNKNOWN} (missing = {UNKNOWN})"
+        problems.say(
+            f"some records have no value in {many} {', '.join(gaps)}: leave them out (--missing leave-out), "
+            f"or count them under a value {UNKNOWN} (--missing {UNKNOWN})"
         )
     lowest = columns[-1][1] if columns else ""
-    if lowest in gaps and asked.missing == UNKNOWN:
-        raise InputError(
-            f"some records have no value in column {lowest}, the area: these can only be left out"
+    if lowest in gaps and missing == UNKNOWN:
+        problems.say(f"some records have no value in column {lowest}, the area: these can only be left out")
+        missing = "leave-out"
+    found = None
+    with problems.gathering():
+        areas = _areas(asked, records, file.how, columns, [one.column for one in stated])
+        release = _release(
+            asked, records, areas, {one.name: _values_of(one, gaps, missing) for one in stated}
         )
-    values = {one.name: _with_unknown(one, gaps, asked.missing) for one in stated}
-    areas = _areas(asked, records, file.how, columns)
-    release = _release(asked, records, areas, values)
-    how = _input(file.how, stated, columns, gaps if asked.missing == "leave-out" else ())
+        how = _input(file, asked, stated, columns, gaps if missing == "leave-out" else ())
+        found = _read_as_suggested(release, records, areas, how, problems)
+    problems.stop()
+    assert found is not None
+    return found
+
+
+def _read_as_suggested(
+    release: Release,
+    records: TableSource,
+    areas: tuple[tuple[str, str, str], ...],
+    how: TableInput,
+    problems: Problems,
+) -> Sketch:
+    """Return how records are read, and report what is open or wrong then."""
     checked = check_records(release, records, units=_as_table(areas), input=how, suggest=True)
     suggestion = checked.suggestion
     assert suggestion is not None
     assert suggestion.scope is not None
     for text in suggestion.questions:
         problems.say(text)
+    if suggestion.questions:
+        problems.say(
+            "an attribute says it: VALUE=CODE, or VALUE=RANGE for true numbers; --age-on makes ages of births"
+        )
     for problem in suggestion.problems if not suggestion.undecided else ():
         problems.say(str(problem))
-    problems.stop()
     return Sketch(release, suggestion.table, areas, suggestion.scope)
 
 
@@ -222,7 +248,12 @@ class _File:
             return found, found
         if sign and (found := self.column(column)):
             return name.strip(), found
-        wanted = column if sign else text
+        wanted = (column if sign else text).strip()
+        if sum(name.strip().casefold() == wanted.casefold() for name in self.opened.names) > 1:
+            problems.say(
+                f"column {wanted} stands twice in {self.opened.shown}; rename one of them in the file"
+            )
+            return "", ""
         near = hint(wanted, list(self.profiles)) or f"; it has {', '.join(self.profiles)}"
         problems.say(f"{what} {text!r} names a column that {self.opened.shown} does not have{near}")
         return "", ""
@@ -281,7 +312,7 @@ def _value(text: str) -> tuple[str, str]:
     return text.strip(), ""
 
 
-def _with_unknown(one: _Stated, gaps: Sequence[str], missing: str | None) -> tuple[str, ...]:
+def _values_of(one: _Stated, gaps: Sequence[str], missing: str) -> tuple[str, ...]:
     """Return the values of an attribute, with one for records that have none if these are to be counted."""
     if missing != UNKNOWN or one.column not in gaps or UNKNOWN in one.values:
         return one.values
@@ -289,34 +320,53 @@ def _with_unknown(one: _Stated, gaps: Sequence[str], missing: str | None) -> tup
 
 
 def _input(
-    how: TableInput,
+    file: _File,
+    asked: Drafting,
     stated: Sequence[_Stated],
     columns: Sequence[tuple[str, str]],
     left_out: Sequence[str],
 ) -> TableInput:
-    """Return how the records are written, as far as it was said: which columns, codes and ranges."""
+    """Return how the records are written, as far as it was said: which columns, codes, ranges and births."""
     made: dict[str, ColumnInput] = {}
     if columns:
         lowest = columns[-1][1]
         made["unit"] = ColumnInput(column=lowest, leave_out=lowest in left_out)
     else:
         made["unit"] = ColumnInput(filled=EVERYWHERE)
+    has_births = False
     for one in stated:
+        texts = list(file.profiles[one.column].values)
         ranges = {value: code for code, value in one.codes}
-        are_bands = len(ranges) == len(one.codes) == len(one.values) and is_bands(list(ranges.values()))
-        made[one.name] = ColumnInput(
-            column=one.column,
-            leave_out=one.column in left_out,
-            **({"bands": ranges} if are_bands else {"codes": dict(one.codes)}),  # type: ignore[arg-type]
-        )
-    return TableInput(encoding=how.encoding, columns=made)
+        how: dict[str, object] = {"codes": dict(one.codes)}
+        if len(ranges) == len(one.codes) == len(one.values) and _are_ranges(list(ranges.values())):
+            how = {"bands": ranges}
+        if asked.age_on and is_bands(one.values) and are_births(texts):
+            has_births = True
+            how = {"bands": one.values, "age_on": asked.age_on, "dates": order_of(texts)}
+        made[one.name] = ColumnInput(column=one.column, leave_out=one.column in left_out, **how)  # type: ignore[arg-type]
+    if asked.age_on and not has_births:
+        raise InputError("age_on is stated, but no column with bands of ages has dates or years of birth")
+    return TableInput(encoding=file.how.encoding, columns=made)
+
+
+def _are_ranges(texts: Sequence[str]) -> bool:
+    """Whether texts are bands of numbers, and not all of them codes.
+
+    >>> _are_ranges(["0-17", "18+"]), _are_ranges(["0", "1-4"]), _are_ranges(["1", "2"])
+    (True, True, False)
+    """
+    return is_bands(texts) and any(exact_number(text) is None for text in texts)
 
 
 # -- areas ---------------------------------------------------------------------------------------------------
 
 
 def _areas(
-    asked: Drafting, records: TableSource, how: TableInput, columns: Sequence[tuple[str, str]]
+    asked: Drafting,
+    records: TableSource,
+    how: TableInput,
+    columns: Sequence[tuple[str, str]],
+    counted: Sequence[str],
 ) -> tuple[tuple[str, str, str], ...]:
     """Return all areas, from the top: as they were stated, or those of the file."""
     if asked.areas is not None:
@@ -334,21 +384,33 @@ def _areas(
         raise InputError(
             f"a level is called {EVERYWHERE}, which is the one above all; name it NAME={EVERYWHERE}"
         )
-    plain = TableInput(
-        encoding=how.encoding,
-        missing=MARKS,
-        columns={name: ColumnInput(column=column, leave_out=True) for name, column in columns},
+    others = {f"column {number}": column for number, column in enumerate(counted)}
+    every = dict(columns) | others
+    read = read_records(
+        records,
+        TableInput(
+            encoding=how.encoding,
+            missing=MARKS,
+            columns={name: ColumnInput(column=column, leave_out=True) for name, column in every.items()},
+        ),
+        values=dict.fromkeys(every, ()),
     )
-    read = read_records(records, plain, values=dict.fromkeys(names, ()))
-    kept = ~read.left_out
-    codes = np.stack([read.table.words[name].codes[kept] for name in names], axis=1)
+    empty = np.logical_and.reduce([read.missing[name] for name in others])
+    kept = ~np.logical_or.reduce([read.missing[name] for name in names])
     texts = [read.table.words[name].values.to_pylist() for name in names]
-    paths = sorted(
-        {tuple(texts[at][code] for at, code in enumerate(row)) for row in np.unique(codes, axis=0)}
+    codes = np.stack([read.table.words[name].codes for name in names], axis=1)
+    rows, alone = (
+        {tuple(texts[at][code] for at, code in enumerate(row)) for row in np.unique(codes[some], axis=0)}
+        for some in (kept & ~empty, kept & empty)
     )
+    if alone - rows:
+        raise InputError(
+            "a text in the columns of areas stands only where nothing else does, such as a footnote; take "
+            "these lines out of the file, or give a table of all areas"
+        )
     for at, name in enumerate(names):
-        _check_areas(name, {path[at] for path in paths}, int(np.count_nonzero(kept)))
-    return _tree_rows(names, paths)
+        _check_areas(name, {path[at] for path in rows}, int(np.count_nonzero(kept)))
+    return _tree_rows(names, sorted(rows))
 
 
 def _check_areas(level: str, names: Iterable[str], records: int) -> None:
@@ -360,21 +422,23 @@ def _check_areas(level: str, names: Iterable[str], records: int) -> None:
 take these lines out of the file
     """
     tidy = [" ".join(name.split()).casefold() for name in names]
+    bare = {without_zeros(name).lstrip("0") for name in tidy}
     if not TOTALS.isdisjoint(tidy):
-        raise InputError(
-            f"column of {level}: a text means the total, such as a last line of sums; take these lines out "
-            "of the file"
+        why = "a text means the total, such as a last line of sums; take these lines out of the file"
+    elif len(set(tidy)) < len(tidy):
+        why = "areas differ in capitals or spaces alone; write each in one way, or give a table of all areas"
+    elif len(bare) < len(tidy):
+        why = "codes of areas differ in zeros alone; write each in one way, or give a table of all areas"
+    elif any(map(_ROUNDED.fullmatch, tidy)):
+        why = "codes are written with an exponent, so digits may be lost; write all of them in the file"
+    elif 2 * len(tidy) > records > _FEW_RECORDS:
+        why = (
+            "more than half of the records have an area of their own; is it an identifier? Else give a table "
         )
-    if len(set(tidy)) < len(tidy):
-        raise InputError(
-            f"column of {level}: areas differ in capitals or spaces alone; write each in one way, or give a "
-            "table of all areas"
-        )
-    if 2 * len(tidy) > records > _FEW_RECORDS:
-        raise InputError(
-            f"column of {level}: more than half of the records have an area of their own; is it an "
-            "identifier? Else give a table of all areas"
-        )
+        why += "of all areas"
+    else:
+        return
+    raise InputError(f"column of {level}: {why}")
 
 
 def _tree_rows(levels: Sequence[str], paths: Sequence[tuple[str, ...]]) -> tuple[tuple[str, str, str], ...]:
@@ -439,17 +503,22 @@ def _release(
 
 
 def _planned(asked: Drafting, release: Release, rows: Sequence[tuple[str, str, str]]) -> Plan:
-    """Return the plan that is best for all tables of all levels alike."""
+    """Return the plan that is best for all tables of all levels alike.
+
+    Its epsilon is not proved, which may take half a minute; who spends it can ask for the proof.
+    """
     levels = [level for _, level, _ in rows]
     sizes = [levels.count(level) for level in dict.fromkeys(levels)]
     tree = [below / above for above, below in pairwise(sizes)]
     if asked.epsilon is not None:
         weights = {level.name: 1 for level in release.levels}
-        return plan(release, weights=weights, epsilon=asked.epsilon, delta=asked.delta, tree=tree)
+        return plan(
+            release, weights=weights, epsilon=asked.epsilon, delta=asked.delta, tree=tree, certify=False
+        )
     assert asked.margin is not None
     goals = [
         margin_goal(level.name, query.name, asked.margin)
         for level in release.levels
         for query in level.queries
     ]
-    return plan(release, goals=goals, delta=asked.delta, tree=tree)
+    return plan(release, goals=goals, delta=asked.delta, tree=tree, certify=False)

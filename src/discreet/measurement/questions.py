@@ -183,4 +183,8 @@ class Drafting:
             "leave-out|unknown",
         ),
     ] = None
+    age_on: Annotated[
+        str,
+        Option("A column of dates or years of birth is an age on this day, such as 2025-12-31.", "DAY"),
+    ] = ""
     name: Annotated[str, Option("What the release is called. Default: as the file.", "NAME")] = ""

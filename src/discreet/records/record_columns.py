@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.areas.output import strings
 from discreet.errors import InputError
+from discreet.records.ages import without_unit
 from discreet.records.input import TableInput
 from discreet.tables import Codes, Dialect, Problems, ReadTable, TableSource, Words, is_grouped, read_table
 
@@ -288,8 +289,11 @@ class _Meanings:
             text = self._codes[folded] if folded in self._codes else self._codes[bare]
         elif folded in self._known:
             text = self._known[folded]
+        elif self._how.births is not None:
+            age, why = self._how.births.age(text)
+            return (None, why) if age is None else self._band(text, age)
         elif self._how.bands:
-            return self._band(text, self._number(text, is_typed=is_typed))
+            return self._band(text, self._number(without_unit(text), is_typed=is_typed))
         elif bare in self._known:
             text = bare
         if self.is_number:

@@ -24,6 +24,7 @@ from discreet.budget.toml import FieldError, quoted
 from discreet.budget.variables import number_columns
 from discreet.errors import InputError
 from discreet.files import ArrowTable, arrow
+from discreet.records.ages import are_dates, without_unit
 from discreet.records.input import ColumnInput, TableInput, input_lines, is_bands, read_bands
 from discreet.records.record_columns import dialect_of, exact_number, without_zeros
 from discreet.tables import (
@@ -127,7 +128,7 @@ class ColumnProfile:
         """Add some rows of the column."""
         for text, many in zip(texts, counts, strict=True):
             self.rows += many
-            tidy = text.strip()
+            tidy = without_unit(text.strip())
             self.points += many if exact_number(tidy) is not None else 0
             self.commas += many if "," in tidy and exact_number(tidy, ",") is not None else 0
             self._note_number(text)
@@ -138,7 +139,7 @@ class ColumnProfile:
 
     def _note_number(self, text: str) -> None:
         """Note how a number is written, and the ends."""
-        tidy = text.strip()
+        tidy = without_unit(text.strip())
         sign = "," if "," in tidy else "."
         number = None if _is_mark(text) else exact_number(tidy, sign)
         if sign in tidy and not self.is_typed:
@@ -205,12 +206,7 @@ def suggest_input(
     if person is not None and person not in wanted:
         profiles.pop(guessed.of(person).column or person, None)
     finding = _Finding(guessed, profiles, dict(release.attributes.values), numbers, tree, show)
-    named = {name.strip().casefold() for name in opened.names}
-    is_header = not named.isdisjoint(word.casefold() for word in wanted)
-    if _is_record(
-        opened, profiles, frozenset() if is_header else finding.areas.union(*finding.values.values())
-    ):
-        raise InputError(f"the first line of {opened.shown} seems to be a record; it must name the columns")
+    check_header(opened, profiles, wanted, finding.areas.union(*finding.values.values()))
     return finding.suggestion(opened.shown)
 
 
@@ -235,7 +231,33 @@ def profiles_of_file(
     """Open records, in the encoding that they seem to have, and return what each column holds."""
     how = in_likely_encoding(TableInput(), records)
     opened = open_table(records, wanted=wanted, name="records", dialect=dialect_of(how))
-    return opened, how, column_profiles(opened)
+    profiles = column_profiles(opened)
+    check_header(opened, profiles, wanted)
+    return opened, how, profiles
+
+
+def check_header(
+    opened: OpenTable,
+    profiles: Mapping[str, ColumnProfile],
+    wanted: Sequence[str],
+    values: frozenset[str] = frozenset(),
+) -> None:
+    """Raise if the first line of a text or a sheet looks like a record, or stands again among the records.
+
+    It is a record if a name is a number, a value of its column, or one of the `values` of the release; if it
+    has `wanted` names it is none.
+    """
+    if not isinstance(opened, Delimited):
+        return
+    named = {name.strip().casefold() for name in opened.names}
+    is_header = not named.isdisjoint(word.strip().casefold() for word in wanted)
+    again = [name for name, profile in profiles.items() if name in (profile.texts or ())]
+    if is_header and again:
+        raise InputError(
+            f"the names of the columns of {opened.shown} stand again among its records; take these lines out"
+        )
+    if again or is_record(opened.names, frozenset() if is_header else values):
+        raise InputError(f"the first line of {opened.shown} seems to be a record; it must name the columns")
 
 
 def column_profiles(opened: OpenTable) -> dict[str, ColumnProfile]:
@@ -278,17 +300,6 @@ def _is_textual(column: ArrowTable) -> bool:
     stored = column.type.value_type if is_a.is_dictionary(column.type) else column.type
     kinds = (is_a.is_string, is_a.is_large_string, is_a.is_integer, is_a.is_floating, is_a.is_decimal)
     return any(is_one(stored) for is_one in (*kinds, is_a.is_boolean, is_a.is_null))
-
-
-def _is_record(opened: OpenTable, profiles: Mapping[str, ColumnProfile], values: frozenset[str]) -> bool:
-    """Whether the first line of a text or a sheet looks like a record.
-
-    Then a name is a number, a value of its column, or one of the `values` of the release.
-    """
-    return isinstance(opened, Delimited) and (
-        is_record(opened.names, values)
-        or any(name in (profile.texts or ()) for name, profile in profiles.items())
-    )
 
 
 class _Finding:
@@ -476,6 +487,14 @@ class _Finding:
                 value not in exact and value.casefold() in known for value in tidy.values()
             )
             return {}
+        if is_bands(bands) and are_dates(column.values):
+            entry = f"column = {quoted(column.name)}, bands = {quoted(bands)}"
+            line = f'# {quoted(name)} = {{ {entry}, age_on = "..." }}'
+            doubt = (
+                f"column {column.name} has dates; at which day do ages count (age_on, such as 2025-12-31)?"
+            )
+            self._leave(name, line, doubt)
+            return None
         if is_bands(bands) and column.points + column.commas:
             if doubt := self._doubtful_sign(column) or _doubtful_bands(bands, column):
                 every = ", ".join(map(quoted, bands))
@@ -520,6 +539,8 @@ def _changed_column(column: ColumnInput, **changes: object) -> ColumnInput:
     every: dict[str, object] = {
         key: getattr(column, key) for key in ("column", "missing", "filled", "leave_out", "width")
     }
+    if column.births is not None:
+        every |= {"age_on": column.births.day.isoformat(), "dates": column.births.order}
     every |= {"bands": {band.label: band.text for band in column.bands}, "codes": dict(column.codes)}
     return ColumnInput(**every | changes)  # type: ignore[arg-type]
 
@@ -547,7 +568,7 @@ def _doubtful_bands(bands: Sequence[str], column: ColumnProfile) -> str:
             doubts.append(f"{'all of them' if doubts else 'numbers that are all'} in one band")
         ends = [end for band in read for end in (band.lower, band.upper) if end is not None]
         if max(ends) <= _OLDEST < column.most:
-            doubts.append(f"numbers above {_OLDEST}, which may be years of birth")
+            doubts.append(f"numbers above {_OLDEST}, which may be years of birth (age_on makes ages of them)")
         if column.least < 0 <= min(ends):
             doubts.append("numbers below zero")
     if not doubts:

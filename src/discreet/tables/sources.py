@@ -239,6 +239,10 @@ def kept_source(source: object) -> object:
     return source
 
 
+_MOSTLY = 2
+"""A part of a text has zeros for every second byte if more than one in so many of these is one."""
+
+
 def guess_encoding(source: object) -> str:
     """Return the encoding in which a text seems to be: UTF-8 if it is that, else the likeliest other one.
 
@@ -249,6 +253,8 @@ def guess_encoding(source: object) -> str:
     ('latin-1', 'utf-8')
     >>> guess_encoding(Content("a", "fünf €".encode("windows-1252")))
     'windows-1252'
+    >>> guess_encoding(Content("a", "größe;1".encode("utf-16-le")))
+    'utf-16-le'
     """
     if isinstance(source, str | os.PathLike):
         asked = source_named(source)
@@ -262,6 +268,8 @@ def guess_encoding(source: object) -> str:
         part = stream.read(1 << 20) or b""
         if part.startswith((b"\xff\xfe", b"\xfe\xff")):
             return "utf-16"
+        if zeros := [at for at in (0, 1) if _MOSTLY * part[at::2].count(0) > len(part[at::2])]:
+            return "utf-16-be" if zeros == [0] else "utf-16-le"
         while part:
             if is_utf8:
                 try:
