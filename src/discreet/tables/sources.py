@@ -37,6 +37,12 @@ _ENDINGS = {
     ".sqlite3": "database",
     ".db": "database",
     ".xlsx": "workbook",
+    ".dta": "statistics",
+    ".sav": "statistics",
+    ".zsav": "statistics",
+    ".por": "statistics",
+    ".sas7bdat": "statistics",
+    ".xpt": "statistics",
 }
 """How the names of tables end, and what they are then."""
 
@@ -57,7 +63,7 @@ MOST = 20
 
 _READ = (
     f".csv, .tsv, .psv or .txt (or one of these and {' or '.join(PACKED)}), .parquet, .arrow, .feather, "
-    ".xlsx, .duckdb, .sqlite or .db"
+    ".xlsx, .duckdb, .sqlite, .db, or a file of Stata (.dta), SPSS (.sav, .zsav, .por) or SAS (.sas7bdat, .xpt)"
 )
 
 
@@ -120,8 +126,8 @@ def source_named(source: FilePath) -> Named:
     >>> source_named("counts.docx")
     Traceback (most recent call last):
     discreet.errors.InputError: counts.docx must end in .csv, .tsv, .psv or .txt (or one of these and .gz or \
-.zst), .parquet, .arrow, .feather, .xlsx, .duckdb, .sqlite or .db, or be - (standard input): other formats \
-are not read
+.zst), .parquet, .arrow, .feather, .xlsx, .duckdb, .sqlite, .db, or a file of Stata (.dta), SPSS (.sav, \
+.zsav, .por) or SAS (.sas7bdat, .xpt), or be - (standard input): other formats are not read
     """
     text = os.fspath(source)
     if text in STANDARD_INPUT:
