@@ -63,7 +63,8 @@ MOST = 20
 
 _READ = (
     f".csv, .tsv, .psv or .txt (or one of these and {' or '.join(PACKED)}), .parquet, .arrow, .feather, "
-    ".xlsx, .duckdb, .sqlite, .db, or a file of Stata (.dta), SPSS (.sav, .zsav, .por) or SAS (.sas7bdat, .xpt)"
+    ".xlsx, .duckdb, .sqlite, .db, or a file of Stata (.dta), SPSS (.sav, .zsav, .por) or SAS (.sas7bdat, "
+    ".xpt)"
 )
 
 
