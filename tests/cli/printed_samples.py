@@ -36,7 +36,7 @@ FIXED: dict[str, object] = {
 LEDGER = "ledger new survey/discreet-ledger.json --total person:bounded:20"
 REAL = MEASURE.replace(" --rehearsal 1", "")
 RECORDS = "--records survey/records.csv --units survey/units.csv"
-_INIT = "init survey/records.csv --area unit --attribute 'age: 0-17, 18-39, 40-64, 65+'"
+_INIT = "init survey/records.csv --area-column unit --attribute 'age: 0-17, 18-39, 40-64, 65+'"
 NOISY = "noisy/measurements.NOT-PRIVATE.csv"
 
 _HEAD = 'neighbours = "unbounded"\n[[levels]]\nname = "State"\n[levels.queries]\n'

@@ -19,7 +19,16 @@ from discreet.measurement import Draft, draft
 from discreet.measurement.draft_text import commented
 from discreet.measurement.rehearsing import rehearse
 
-STATED = ("--area", "region", "--area", "town", "--attribute", "age", "--attribute", "job: yes=1, no=2")
+STATED = (
+    "--area-column",
+    "region",
+    "--area-column",
+    "town",
+    "--attribute",
+    "age",
+    "--attribute",
+    "job: yes=1, no=2",
+)
 PROMISE = ("--epsilon", "4", "--delta", "1e-6")
 TOWNS = {"North": ("Ama", "Bel"), "South": ("Cor", "Dun", "Eld")}
 

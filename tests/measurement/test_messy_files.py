@@ -13,6 +13,7 @@ import pytest
 from discreet.errors import InputError
 from discreet.measurement.drafting import Sketch, sketch
 from discreet.measurement.questions import Drafting
+from discreet.records.input import input_from_toml, input_lines
 from discreet.records.questions import Checking
 from discreet.records.records import examine_records
 
@@ -148,6 +149,11 @@ READ: dict[str, tuple[str | bytes, dict[str, object], Counter[Cell]]] = {
         {"areas": "areas.csv"},
         counted(),
     ),
+    "an area whose code is a usual mark": (
+        text(["NA" if one == AREAS[0] else one for one in AREA], AGE, SEX),
+        {"areas": "world.csv"},
+        counted(["NA" if one == AREAS[0] else one for one in AREA]),
+    ),
     "packed": (gzip.compress(PLAIN.encode()), {}, counted()),
 }
 """What is read: the content of the file, more options, and the records of each area and cell."""
@@ -182,7 +188,11 @@ ASKED: dict[str, tuple[str | bytes, dict[str, object], str]] = {
     "an area in two spellings": (text(changed(TOWNS, TOWNS[0].upper()), AGE, SEX), {}, "capitals or spaces"),
     "codes in scientific notation": (text([f"{one}E+00" for one in AREA], AGE, SEX), {}, "exponent"),
     "codes with a point among others": (text(changed(NO_ZEROS, f"{NO_ZEROS[0]}.0"), AGE, SEX), {}, "zeros"),
-    "missing values that nobody decided": (text(AREA, changed(AGE, ""), SEX), {}, "no value in column age"),
+    "missing values that nobody decided": (
+        text(AREA, changed(AGE, ""), SEX),
+        {},
+        "in column age: leave them out",
+    ),
     "an answer refused": (text(AREA, AGE, changed(SEX, CONFIDENTIAL)), {}, "a value that attribute 'sex'"),
     "an age below zero": (
         text(AREA, changed(AGE, -5), SEX),
@@ -229,6 +239,28 @@ ASKED: dict[str, tuple[str | bytes, dict[str, object], str]] = {
         {"attributes": [f"age: {BANDS}", "sex"]},
         "attribute 'sex' has no values",
     ),
+    "a person twice": (
+        text(AREA, AGE, SEX, changed(range(240), 1), head="unit,age,sex,person"),
+        {"id": "person"},
+        "an identifier occurs twice",
+    ),
+    "no records": ("unit,age,sex\n", {}, "no records|age"),
+    "a code that may be a mark": (
+        text(["NA" if one == AREAS[0] else one for one in AREA], AGE, SEX),
+        {},
+        "a mark such as NA",
+    ),
+    "years of two digits": (
+        text(AREA, [f"01.02.{(2025 - age) % 100:02}" for age in AGE], SEX),
+        {"age_on": "2025-06-30"},
+        "age_on is stated, but no column",
+    ),
+    "bands that are not those stated": (
+        text(AREA, ["18-24" if band(age) == "18-64" else band(age) for age in AGE], SEX),
+        {},
+        "not a number|does not have|which text",
+    ),
+    "ends of lines of old computers": (PLAIN.replace("\n", "\r"), {}, "carriage return"),
     "an identifier for an area": (
         text(range(240), AGE, SEX),
         {},
@@ -252,9 +284,12 @@ def sketched(
     (folder / "areas.csv").write_text(
         "unit,level,parent\nLand,Land,\n" + "".join(f"{one},Town,Land\n" for one in AREAS)
     )
+    (folder / "world.csv").write_text(
+        "unit,level,parent\nLand,Land,\nNA,Town,Land\n01002,Town,Land\n02001,Town,Land\n"
+    )
     given = {"area_columns": ["unit"], "attributes": [f"age: {BANDS}", "sex: f, m"]} | options
     if "areas" in given:
-        given["areas"] = folder / "areas.csv"
+        given["areas"] = folder / str(given["areas"])
     return sketch(Drafting(file, **given)), file  # type: ignore[arg-type]
 
 
@@ -263,6 +298,7 @@ def test_a_messy_file_is_read_as_it_is_meant(name: str, tmp_path: Path) -> None:
     content, options, expected = READ[name]
     found, file = sketched(content, options, tmp_path, name)
     assert read_as(found, file) == expected
+    assert input_from_toml("\n".join(input_lines(found.input))) == found.input
 
 
 @pytest.mark.parametrize("name", ASKED)

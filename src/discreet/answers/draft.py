@@ -85,9 +85,11 @@ def next_commands(draft: Draft, out: Path) -> list[str]:
     areas = shlex.quote(draft.areas_file or str(out / "areas.csv"))
     estimates = shlex.quote(str(out / "estimates"))
     records = shlex.quote(draft.records)
+    person = "" if draft.id is None else f" --id {shlex.quote(draft.id)}"
     return [
         f"discreet account {release} --delta {_bound(draft.plan.delta)}",
-        f"discreet measure {release} --records {records} --units {areas} --out {rehearsed} --rehearsal 1",
+        f"discreet measure {release} --records {records} --units {areas}{person} --out {rehearsed} "
+        "--rehearsal 1",
         f"discreet estimate {rehearsed} --out {estimates}",
     ]
 
@@ -127,6 +129,8 @@ def _notes(draft: Draft) -> Iterator[str]:
             "areas.csv has the areas of the file alone, so it tells that somebody was counted in each. Add "
             "those in which nobody was before you publish."
         )
+    if draft.id is None:
+        yield "Each line is one person. If a column identifies people, --id checks that nobody has two."
     if draft.left_out:
         yield f"Records without a value of {', '.join(draft.left_out)} are left out, if there are any."
     if draft.scope.left_out:

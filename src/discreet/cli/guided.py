@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from discreet.cli import console
-from discreet.errors import InputError
+from discreet.errors import InputError, visible
 from discreet.ledger.admission import Request, admit
 from discreet.measurement.drafting import UNKNOWN, public_values
 from discreet.numbers import brief, positive
@@ -36,7 +36,7 @@ def ask_for(records: Path, given: Mapping[str, console.Given]) -> dict[str, cons
     columns = profiles_of_file(records)[2]
     console.write(f"CONFIDENTIAL, for your eyes: the columns of {records.name}\n")
     for column in columns.values():
-        console.write(f"  {column.name}: {_described(column)}\n")
+        console.write(f"  {visible(column.name)}: {visible(_described(column))}\n")
     if not asked.get("area_columns"):
         likely = ", ".join(name for name in columns if is_named(name, "area"))
         asked["area_columns"] = _columns(
@@ -114,7 +114,7 @@ def _attribute(column: ColumnProfile) -> str:
     )
     is_short = not known and column.texts is not None and 0 < len(shown) <= _MOST_SHOWN
     if is_short:
-        question += f" {_ALL!r} takes what the file has: {', '.join(shown)}."
+        question += f" {_ALL!r} takes what the file has: {visible(', '.join(shown))}."
     answer = _answer(question, _written(known))
     return f"{column.name}: {_written(sorted(shown)) if is_short and answer == _ALL else answer}"
 

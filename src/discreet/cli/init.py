@@ -13,12 +13,12 @@ from discreet.reports.draft import check_free, write_draft
 
 app = console.command(
     "init",
-    "FILE [--area COLUMN]... --attribute COLUMN[: VALUE, ...]\n         (--epsilon E | --margin M) [OPTIONS]",
-    'survey.csv --area region --area town --attribute age --attribute "job: yes=1, no=2" --epsilon 4',
+    "FILE --attribute COLUMN[: VALUE, ...] (--epsilon E | --margin M) [OPTIONS]",
+    'survey.csv --area-column region --area-column town --attribute "job: yes=1, no=2" --epsilon 4',
     "survey.csv",
     tries=(
         console.SURVEY,
-        "init survey/records.csv --areas survey/units.csv --area unit "
+        "init survey/records.csv --areas survey/units.csv --area-column unit "
         '--attribute "age: 0-17, 18-39, 40-64, 65+" --attribute "limitation: none, some, severe" '
         "--epsilon 4 --delta 1e-6 --out plan",
     ),

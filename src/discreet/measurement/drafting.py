@@ -76,6 +76,8 @@ class Draft(Summarised):
     areas_file: str
     left_out: tuple[str, ...]
     scope: Scope
+    id: str | None = None
+    """The column that identifies people, if it was named: nobody has two records."""
 
     @property
     def are_of_the_file(self) -> bool:
@@ -149,6 +151,7 @@ def draft(asked: Drafting) -> Draft:
         areas_file="" if asked.areas is None else given,
         left_out=found.input.leaving_out,
         scope=found.scope,
+        id=asked.id,
     )
 
 
@@ -165,19 +168,22 @@ def sketch(asked: Drafting) -> Sketch:
     admit(asked.records, Request(entered=False))
     if not asked.attributes:
         raise InputError("no attribute is named; name the columns to count, each with its values")
-    records = kept_source(asked.records)
+    asked = replace(asked, records=kept_source(asked.records))
+    records = asked.records
     file, problems = _File.open(records, asked), Problems()
     stated = [file.stated(text, problems) for text in asked.attributes]
     columns = [file.area(text, problems) for text in asked.area_columns]
     problems.stop()
     for names in ([one.name for one in stated], [name for name, _ in columns]):
         no_repeats(names, name="names of columns", field=())
-    gaps = file.gaps({column for _, column in columns}, stated)
+    known = () if asked.areas is None else tuple(unit for unit, _, _ in areas_of_levels(asked.areas))
+    gaps = file.gaps({column: known for _, column in columns}, stated)
     missing = asked.missing or "leave-out"  # for now, to find what else is open
     if gaps and asked.missing is None:
         many = "columns" if len(gaps) > 1 else "column"
         problems.say(
-            f"some records have no value in {many} {', '.join(gaps)}: leave them out (--missing leave-out), "
+            f"some records have no value, or a mark such as NA or -9, in {many} {', '.join(gaps)}: "
+            f"leave them out (--missing leave-out), "
             f"or count them under a value {UNKNOWN} (--missing {UNKNOWN})"
         )
     lowest = columns[-1][1] if columns else ""
@@ -191,7 +197,7 @@ def sketch(asked: Drafting) -> Sketch:
             asked, records, areas, {one.name: _values_of(one, gaps, missing) for one in stated}
         )
         how = _input(file, asked, stated, columns, gaps if missing == "leave-out" else ())
-        found = _read_as_suggested(release, records, areas, how, problems)
+        found = _read_as_suggested(release, asked, areas, how, problems)
     problems.stop()
     assert found is not None
     return found
@@ -199,13 +205,15 @@ def sketch(asked: Drafting) -> Sketch:
 
 def _read_as_suggested(
     release: Release,
-    records: TableSource,
+    asked: Drafting,
     areas: tuple[tuple[str, str, str], ...],
     how: TableInput,
     problems: Problems,
 ) -> Sketch:
     """Return how records are read, and report what is open or wrong then."""
-    checked = check_records(release, records, units=_as_table(areas), input=how, suggest=True)
+    checked = check_records(
+        release, asked.records, units=_as_table(areas), input=how, id=asked.id, suggest=True
+    )
     suggestion = checked.suggestion
     assert suggestion is not None
     assert suggestion.scope is not None
@@ -282,9 +290,9 @@ class _File:
             )
         return _Stated(name, column, values)
 
-    def gaps(self, areas: Iterable[str], stated: Iterable[_Stated]) -> list[str]:
-        """Return the columns in which some records have no value."""
-        known: dict[str, Sequence[str]] = dict.fromkeys(areas, ())
+    def gaps(self, areas: Mapping[str, Sequence[str]], stated: Iterable[_Stated]) -> list[str]:
+        """Return the columns in which some records have no value; of areas, what is known is one."""
+        known = dict(areas)
         known |= {one.column: [*one.values, *(code for code, _ in one.codes)] for one in stated}
         return [column for column, values in known.items() if self.profiles[column].has_gaps(values)]
 

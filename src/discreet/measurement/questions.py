@@ -134,7 +134,7 @@ class Drafting:
     areas: Annotated[
         TableSource,
         file_option(
-            "All areas: columns unit, level, parent; --area then names the column of the lowest ones. "
+            "All areas: columns unit, level, parent; --area-column then names that of the lowest ones. "
             "Default: made of the columns of areas."
         ),
     ] = None
@@ -144,7 +144,7 @@ class Drafting:
             "A column of areas, the largest first; one that is renamed as Level=COLUMN. Without any, there "
             "is one area. May be repeated.",
             "COLUMN",
-            "area",
+            "area-column",
         ),
     ] = ()
     attributes: Annotated[
@@ -187,4 +187,5 @@ class Drafting:
         str,
         Option("A column of dates or years of birth is an age on this day, such as 2025-12-31.", "DAY"),
     ] = ""
+    id: Identifier = None
     name: Annotated[str, Option("What the release is called. Default: as the file.", "NAME")] = ""

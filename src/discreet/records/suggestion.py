@@ -351,7 +351,7 @@ class _Finding:
             changes["decimal"] = ","
         marks = any(text.strip() for profile in used for text in profile.texts or () if _is_mark(text))
         if marks and not self.how.missing:
-            known = {value for values in self.values.values() for value in values}
+            known = self.areas.union(*self.values.values())
             changes["missing"] = [mark for mark in MARKS if mark not in known]
         spaced = any(
             text != text.strip() and _is_mark(text) for profile in used for text in profile.texts or ()
@@ -461,7 +461,8 @@ class _Finding:
             self._leave(name, f"# {quoted(name)} = {{ column = {quoted(column.name)} }}", doubt)
             return None
         unknown = [value for value in self.values.get(name, ()) if value.casefold() in _UNKNOWN]
-        gaps = column.has_gaps(self.values.get(name, ())) and not (entry.filled or entry.leave_out)
+        known = self.areas if name == "unit" else self.values.get(name, ())
+        gaps = column.has_gaps(known) and not (entry.filled or entry.leave_out)
         if gaps and len(unknown) == 1:
             made["filled"] = unknown[0]
         elif gaps:

@@ -91,6 +91,10 @@ def read_header(
     if not text.strip():
         nothing = f"the first line of {path.name} is empty; it must name the columns"
         raise InputError(nothing if line else f"{path.name} is empty; a header and rows are needed")
+    if "\r" in text.rstrip("\r\n") and '"' not in text:
+        raise InputError(
+            f"lines of {path.name} end with a carriage return alone; save it with the ends of lines of today"
+        )
     best: tuple[int, int] = (-1, -1)
     names, sign = list[str](), signs[0]
     replaced = set[str]()

@@ -135,7 +135,7 @@ def _open_file(asked: Named, wanted: Sequence[str], dialect: Dialect) -> OpenTab
         return Delimited.open(path, wanted, dialect)
     if asked.kind == "workbook":
         sheet = read_sheet(path, asked.inside)
-        return Delimited(sheet, *read_header(sheet, dialect=Dialect(sign=",")), word="row")
+        return Delimited(sheet, *read_header(sheet, wanted, dialect=Dialect(sign=",")), word="row")
     if asked.kind == "database":
         table = DatabaseTable.find(path, asked.inside)
         return _InMemory.open(table, table.shown)

@@ -12,11 +12,13 @@ from datetime import date, datetime, time
 from importlib import import_module
 from numbers import Real
 from pathlib import Path
-from typing import Any
 
 from discreet.errors import DiscreetError, InputError, install_hint
 from discreet.files import ArrowArray, ArrowTable, arrow
 from discreet.tables.columns import text_of_number
+
+Labels = Mapping[object, str]
+"""What the codes of a column stand for."""
 
 READERS = {
     ".dta": "read_dta",
@@ -40,7 +42,7 @@ def read_statistics(path: Path) -> ArrowTable:
     # what it says of an error may repeat a value
     with suppress(package.ReadstatError, package.PyreadstatError, UnicodeDecodeError, ValueError):
         columns, told = read(str(path), output_format="dict")
-        labels: Mapping[str, Mapping[Any, str]] = told.variable_value_labels
+        labels: Mapping[str, Labels] = told.variable_value_labels
         pa = arrow()
         return pa.table(
             {name: _column(list(values), labels.get(name, {})) for name, values in columns.items()}
@@ -50,7 +52,7 @@ def read_statistics(path: Path) -> ArrowTable:
     )
 
 
-def _column(values: Sequence[object], labels: Mapping[Any, str]) -> ArrowArray:
+def _column(values: Sequence[object], labels: Labels) -> ArrowArray:
     """Return a column: numbers as such if there is nothing else, and everything else as text.
 
     >>> _column([1.0, 2.0, float("nan")], {}).to_pylist(), _column([1.0, 97.0], {97: "refused"}).to_pylist()
