@@ -144,7 +144,7 @@ def test_a_draft_is_readable_by_its_owner_alone(discreet: Invoke) -> None:
         (("--attribute", "job: yes, no", *PROMISE), "job: which text is which of yes, no?"),
         (("--attribute", "age", "--attribute", "age", *PROMISE), "twice"),
         (("--attribute", "age", "--table", "age * sex", *PROMISE), "sex"),
-        (("--attribute", "age", "--areas", "survey.csv", *PROMISE), "no column of the records"),
+        (("--attribute", "age", "--areas", "survey.csv", *PROMISE), "one column of the records is needed"),
     ],
 )
 def test_what_is_open_is_said_and_nothing_is_written(

@@ -168,6 +168,11 @@ def sketch(asked: Drafting) -> Sketch:
     admit(asked.records, Request(entered=False))
     if not asked.attributes:
         raise InputError("no attribute is named; name the columns to count, each with its values")
+    if asked.areas is not None and len(asked.area_columns) != 1:
+        raise InputError(
+            f"a table of areas is given, so one column of the records is needed, that of the lowest areas "
+            f"(--area-column); {len(asked.area_columns)} are named"
+        )
     asked = replace(asked, records=kept_source(asked.records))
     records = asked.records
     file, problems = _File.open(records, asked), Problems()
@@ -378,12 +383,6 @@ def _areas(
 ) -> tuple[tuple[str, str, str], ...]:
     """Return all areas, from the top: as they were stated, or those of the file."""
     if asked.areas is not None:
-        if not columns:
-            raise InputError("a table of areas is given, but no column of the records that holds the area")
-        if len(columns) > 1:
-            raise InputError(
-                "a table of areas is given, so one column of the records is enough: that of the lowest areas"
-            )
         return areas_of_levels(asked.areas)
     if not columns:
         return ((EVERYWHERE, EVERYWHERE, ""),)
