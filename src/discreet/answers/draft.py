@@ -129,6 +129,9 @@ def _notes(draft: Draft) -> Iterator[str]:
             "areas.csv has the areas of the file alone, so it tells that somebody was counted in each. Add "
             "those in which nobody was before you publish."
         )
+    if draft.plan.dropped:
+        dropped = ", ".join(f"{query} ({level})" for level, query in draft.plan.dropped)
+        yield f"Not measured, because other tables tell it as well: {dropped}. It is estimated from them."
     if draft.id is None:
         yield "Each line is one person. If a column identifies people, --id checks that nobody has two."
     if draft.left_out:

@@ -38,10 +38,11 @@ def ask_for(records: Path, given: Mapping[str, console.Given]) -> dict[str, cons
     for column in columns.values():
         console.write(f"  {visible(column.name)}: {visible(_described(column))}\n")
     if not asked.get("area_columns"):
-        likely = ", ".join(name for name in columns if is_named(name, "area"))
-        asked["area_columns"] = _columns(
-            "Which columns are areas, the largest first? A minus if there are none.", columns, likely, "-"
-        )
+        likely = [name for name in columns if is_named(name, "area")]
+        question = "Which columns are areas, the largest first? A minus if there are none."
+        if asked.get("areas"):
+            question, likely = "Which column is the lowest area?", likely[-1:]
+        asked["area_columns"] = _columns(question, columns, ", ".join(likely), "-")
     if not asked.get("attributes"):
         chosen = _columns("Which columns may be counted and published?", columns, "", "")
         asked["attributes"] = [_attribute(columns[name]) for name in chosen]

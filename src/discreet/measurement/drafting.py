@@ -142,6 +142,12 @@ def draft(asked: Drafting) -> Draft:
     found = sketch(asked)
     release = found.release
     best = _planned(asked, release, found.areas)
+    measured = {level.name for level in best.release.levels}
+    if unneeded := [level.name for level in release.levels if level.name not in measured]:
+        raise InputError(
+            f"nothing needs to be measured at level {', '.join(unneeded)}: other levels tell all of it; "
+            "leave its column of areas out"
+        )
     given = os.fspath(asked.areas) if isinstance(asked.areas, str | os.PathLike) else "units"
     return Draft(
         records=os.fspath(asked.records) if isinstance(asked.records, str | os.PathLike) else "records",

@@ -20,7 +20,7 @@ class DraftAccuracyKeys(TypedDict):
     query: str
     level: str
     cells: int
-    noise_sd: float
+    noise_sd: float | None
     sd: float
     margin95: float
 
