@@ -80,6 +80,11 @@ READ: dict[str, tuple[str | bytes, dict[str, object], Counter[Cell]]] = {
         counted(TOWNS),
     ),
     "UTF-16": (text(TOWNS, AGE, SEX).encode("utf-16"), {}, counted(TOWNS)),
+    "an encoding of Central Europe": (
+        text([one.replace("ö", "ő") for one in TOWNS], AGE, SEX).encode("iso-8859-2"),
+        {"encoding": "iso-8859-2"},
+        counted([one.replace("ö", "ő") for one in TOWNS]),
+    ),
     "UTF-16 without a mark": (text(TOWNS, AGE, SEX).encode("utf-16-le"), {}, counted(TOWNS)),
     "decimal commas": (
         text(AREA, [f"{age},5" for age in AGE], SEX, head="unit;age;sex", sign=";"),
@@ -261,6 +266,17 @@ ASKED: dict[str, tuple[str | bytes, dict[str, object], str]] = {
         "not a number|does not have|which text",
     ),
     "ends of lines of old computers": (PLAIN.replace("\n", "\r"), {}, "carriage return"),
+    "a date that stands for none": (
+        text(AREA, changed([f"{2025 - age}-01-01" for age in AGE], "1900-01-01"), SEX),
+        {"age_on": "2025-06-30"},
+        "may stand for none",
+    ),
+    "a birth to come": (
+        text(AREA, changed([f"{2025 - age}-01-01" for age in AGE], "9999-12-31"), SEX),
+        {"age_on": "2025-06-30"},
+        "after the day",
+    ),
+    "no areas at all": (text([""] * 240, AGE, SEX), {"missing": "leave-out"}, "no record has an area"),
     "an identifier for an area": (
         text(range(240), AGE, SEX),
         {},
@@ -307,3 +323,10 @@ def test_a_doubtful_file_is_asked_about(name: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=expected.replace("FILE", "survey.csv")) as caught:
         sketched(content, options, tmp_path, name)
     assert CONFIDENTIAL not in str(caught.value)
+
+
+def test_a_weight_is_named_among_what_is_not_read(tmp_path: Path) -> None:
+    content = text(AREA, AGE, SEX, [2.5] * 240, head="unit,age,sex,weight")
+    found, file = sketched(content, {}, tmp_path, "weight")
+    assert found.scope.left_out == ("column weight",)
+    assert read_as(found, file) == counted()

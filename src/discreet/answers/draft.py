@@ -129,6 +129,8 @@ def _notes(draft: Draft) -> Iterator[str]:
             "areas.csv has the areas of the file alone, so it tells that somebody was counted in each. Add "
             "those in which nobody was before you publish."
         )
+    if (coded := _encoding(draft)) and draft.are_of_the_file:
+        yield f"The file is read as {coded}. If letters in areas.csv look wrong, name another (--encoding)."
     if draft.plan.dropped:
         dropped = ", ".join(f"{query} ({level})" for level, query in draft.plan.dropped)
         yield f"Not measured, because other tables tell it as well: {dropped}. It is estimated from them."
@@ -138,6 +140,13 @@ def _notes(draft: Draft) -> Iterator[str]:
         yield f"Records without a value of {', '.join(draft.left_out)} are left out, if there are any."
     if draft.scope.left_out:
         yield f"Not looked at: {', '.join(draft.scope.left_out)}."
+
+
+def _encoding(draft: Draft) -> str:
+    """Return the encoding that had to be guessed, or stated; nothing if the file shows it itself."""
+    assert draft.release.input is not None
+    name = draft.release.input.encoding
+    return "" if name.startswith("utf") else name
 
 
 @describes(Rehearsed)

@@ -253,7 +253,7 @@ class _File:
     @classmethod
     def open(cls, records: TableSource, asked: Drafting) -> _File:
         wanted = [_sides(text)[0] for text in (*asked.attributes, *asked.area_columns)]
-        return cls(*profiles_of_file(records, wanted))
+        return cls(*profiles_of_file(records, wanted, asked.encoding))
 
     def column(self, text: str) -> str:
         """Return the column of that name, as it is written or but for capitals; or nothing."""
@@ -421,6 +421,8 @@ def _areas(
             "a text in the columns of areas stands only where nothing else does, such as a footnote; take "
             "these lines out of the file, or give a table of all areas"
         )
+    if not rows:
+        raise InputError(f"no record has an area in column {', '.join(column for _, column in columns)}")
     for at, name in enumerate(names):
         _check_areas(name, {path[at] for path in rows}, int(np.count_nonzero(kept)))
     return _tree_rows(names, sorted(rows))

@@ -187,5 +187,8 @@ class Drafting:
         str,
         Option("A column of dates or years of birth is an age on this day, such as 2025-12-31.", "DAY"),
     ] = ""
+    encoding: Annotated[
+        str, Option("How the letters of a text are coded, such as iso-8859-2. Default: guessed.", "NAME")
+    ] = ""
     id: Identifier = None
     name: Annotated[str, Option("What the release is called. Default: as the file.", "NAME")] = ""

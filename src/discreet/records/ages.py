@@ -26,6 +26,12 @@ NO_ORDER = (
 )
 NO_DAY = "a year of birth, which gives an age on 31 December alone; age_on in [input] must be such a day"
 SERIAL = "a number that may be how a spreadsheet counts days; format the column as dates there, as 1990-12-31"
+OLDEST = 120
+"""An age, at most."""
+
+TOO_OLD = (
+    f"a birth more than {OLDEST} years before the day of age_on, which may stand for none; missing names it"
+)
 LATER = "a birth after the day that age_on in [input] states"
 
 _UNIT = re.compile(
@@ -100,17 +106,14 @@ class Births:
         if _YEAR.fullmatch(text):
             if (self.day.month, self.day.day) != (12, 31):
                 return None, NO_DAY
-            years = self.day.year - int(text[:4])
-            return (Fraction(years), "") if years >= 0 else (None, LATER)
+            return _possible(self.day.year - int(text[:4]))
         if _SERIAL.fullmatch(text):
             return None, SERIAL
         born, why = self._born(text)
         if born is None:
             return None, why
-        if born > self.day:
-            return None, LATER
         is_before = (self.day.month, self.day.day) < (born.month, born.day)
-        return Fraction(self.day.year - born.year - is_before), ""
+        return _possible(self.day.year - born.year - is_before)
 
     def _born(self, text: str) -> tuple[date | None, str]:
         if found := _DATE.fullmatch(text):
@@ -124,6 +127,17 @@ class Births:
         else:
             born = None
         return born, "" if born else NO_DATE
+
+
+def _possible(years: int) -> tuple[Fraction | None, str]:
+    """Return an age that somebody can have, or none and why.
+
+    >>> _possible(35), _possible(-1)[1] == LATER, _possible(125)[1] == TOO_OLD
+    ((Fraction(35, 1), ''), True, True)
+    """
+    if 0 <= years <= OLDEST:
+        return Fraction(years), ""
+    return None, LATER if years < 0 else TOO_OLD
 
 
 def are_births(texts: Iterable[str]) -> bool:

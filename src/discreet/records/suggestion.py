@@ -24,7 +24,7 @@ from discreet.budget.toml import FieldError, quoted
 from discreet.budget.variables import number_columns
 from discreet.errors import InputError
 from discreet.files import ArrowTable, arrow
-from discreet.records.ages import are_dates, without_unit
+from discreet.records.ages import OLDEST, are_dates, without_unit
 from discreet.records.input import ColumnInput, TableInput, input_lines, is_bands, read_bands
 from discreet.records.record_columns import dialect_of, exact_number, without_zeros
 from discreet.tables import (
@@ -51,9 +51,6 @@ _MOST_CODES = 50
 
 _FEW_NUMBERS = 25
 """Different numbers of a column, at most, that may be codes of categories: groups of ages have up to 23."""
-
-_OLDEST = 120
-"""An age, at most; a larger number in bands of ages is a year, a code or an identifier."""
 
 _USUAL = tomllib.loads((files("discreet.records") / "usual_words.toml").read_text(encoding="utf-8"))
 MARKS: tuple[str, ...] = tuple(_USUAL["marks"])
@@ -226,10 +223,10 @@ def _with(table: TableInput, **changes: object) -> TableInput:
 
 
 def profiles_of_file(
-    records: TableSource, wanted: Sequence[str] = ()
+    records: TableSource, wanted: Sequence[str] = (), encoding: str = ""
 ) -> tuple[OpenTable, TableInput, dict[str, ColumnProfile]]:
-    """Open records, in the encoding that they seem to have, and return what each column holds."""
-    how = in_likely_encoding(TableInput(), records)
+    """Open records, in their encoding or the likeliest one, and return what each column holds."""
+    how = TableInput(encoding=encoding) if encoding else in_likely_encoding(TableInput(), records)
     opened = open_table(records, wanted=wanted, name="records", dialect=dialect_of(how))
     profiles = column_profiles(opened)
     check_header(opened, profiles, wanted)
@@ -568,8 +565,8 @@ def _doubtful_bands(bands: Sequence[str], column: ColumnProfile) -> str:
         ):
             doubts.append(f"{'all of them' if doubts else 'numbers that are all'} in one band")
         ends = [end for band in read for end in (band.lower, band.upper) if end is not None]
-        if max(ends) <= _OLDEST < column.most:
-            doubts.append(f"numbers above {_OLDEST}, which may be years of birth (age_on makes ages of them)")
+        if max(ends) <= OLDEST < column.most:
+            doubts.append(f"numbers above {OLDEST}, which may be years of birth (age_on makes ages of them)")
         if column.least < 0 <= min(ends):
             doubts.append("numbers below zero")
     if not doubts:
