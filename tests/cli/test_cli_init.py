@@ -136,6 +136,7 @@ def test_a_draft_is_readable_by_its_owner_alone(discreet: Invoke) -> None:
         (("--attribute", "age"), "give a promise (epsilon, at delta) or a margin of error; neither is given"),
         (("--attribute", "age", *PROMISE, "--margin", "3"), "both are given"),
         (PROMISE, "no attribute is named"),
+        ((), "2 kinds of problems: 1. give a promise (epsilon, at delta) or a margin of error"),
         (
             ("--attribute", "agee", *PROMISE),
             'names a column that survey.csv does not have; did you mean "age"?',

@@ -249,7 +249,7 @@ ASKED: dict[str, tuple[str | bytes, dict[str, object], str]] = {
         {"id": "person"},
         "an identifier occurs twice",
     ),
-    "no records": ("unit,age,sex\n", {}, "no records|age"),
+    "no records": ("unit,age,sex\n", {}, "no record has an area"),
     "a code that may be a mark": (
         text(["NA" if one == AREAS[0] else one for one in AREA], AGE, SEX),
         {},

@@ -136,10 +136,11 @@ def draft(asked: Drafting) -> Draft:
     Either `epsilon` is promised at `delta`, or the 95 % `margin` of error of every estimate is at most this.
     Everything that is missing, doubtful or wrong is raised together.
     """
+    problems = Problems()
     if (asked.epsilon is None) == (asked.margin is None):
         both = "both are given" if asked.margin is not None else "neither is given"
-        raise InputError(f"give a promise (epsilon, at delta) or a margin of error; {both}")
-    found = sketch(asked)
+        problems.say(f"give a promise (epsilon, at delta) or a margin of error; {both}")
+    found = sketch(asked, problems)
     release = found.release
     best = _planned(asked, release, found.areas)
     measured = {level.name for level in best.release.levels}
@@ -161,7 +162,7 @@ def draft(asked: Drafting) -> Draft:
     )
 
 
-def sketch(asked: Drafting) -> Sketch:
+def sketch(asked: Drafting, problems: Problems | None = None) -> Sketch:
     """Return what is released and how the records are read, or raise all that is open or wrong.
 
     >>> survey = arrow().table({"sex": ["f", "x"]})
@@ -172,16 +173,17 @@ def sketch(asked: Drafting) -> Sketch:
       2. an attribute says it: VALUE=CODE, or VALUE=RANGE for true numbers; --age-on makes ages of births
     """
     admit(asked.records, Request(entered=False))
+    problems = Problems() if problems is None else problems
     if not asked.attributes:
-        raise InputError("no attribute is named; name the columns to count, each with its values")
+        problems.say("no attribute is named; name the columns to count, each with its values")
     if asked.areas is not None and len(asked.area_columns) != 1:
-        raise InputError(
-            f"a table of areas is given, so one column of the records is needed, that of the lowest areas "
+        problems.say(
+            "a table of areas is given, so one column of the records is needed, that of the lowest areas "
             f"(--area-column); {len(asked.area_columns)} are named"
         )
     asked = replace(asked, records=kept_source(asked.records))
     records = asked.records
-    file, problems = _File.open(records, asked), Problems()
+    file = _File.open(records, asked)
     stated = [file.stated(text, problems) for text in asked.attributes]
     columns = [file.area(text, problems) for text in asked.area_columns]
     problems.stop()
