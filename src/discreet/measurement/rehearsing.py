@@ -15,8 +15,9 @@ from discreet.estimation import Accuracy, accuracy, estimate
 from discreet.files import ArrowTable, arrow
 from discreet.measurement.drafting import Draft
 from discreet.measurement.measuring import measure
-from discreet.measurement.tabulating import tabulate
 from discreet.records.input import TableInput
+from discreet.records.questions import Checking
+from discreet.records.records import count_records
 from discreet.rehearsal import not_private_mark
 
 SEED = 1
@@ -78,20 +79,17 @@ def rehearse(draft: Draft, *, seed: int = SEED) -> Rehearsed:
     assert mark is not None
     people = _invented(draft, seed)
     with TemporaryDirectory() as folder:
-        exact, noisy = Path(folder, "exact"), Path(folder, "noisy")
-        known = {"units": draft.area_table, "input": TableInput()}
-        tabulate(draft.release, people, exact, **known)
+        noisy, known = Path(folder, "noisy"), {"units": draft.area_table, "input": TableInput()}
         measure(draft.release, None, noisy, records=people, rehearsal=seed, **known)
         found = estimate(noisy)
-        counts = _by_key(read_output(exact, "counts", TEXTS), "count")
         measured = _by_key(read_output(noisy, "measurements", TEXTS), "value")
     columns = ("estimate", "lower95", "upper95")
     ends = _by_key(found.to_arrow("estimates"), *columns)
     level_of = {unit: level for unit, level, _ in draft.areas}
     first = {level: unit for unit, level, _ in reversed(draft.areas)}
     made = [
-        RehearsedCount(key[0], level_of[key[0]], *key[1:], int(truth), measured[key][0], *ends[key])
-        for key, (truth,) in counts.items()
+        RehearsedCount(key[0], level_of[key[0]], *key[1:], truth, measured[key][0], *ends[key])
+        for key, truth in _counted(draft, people).items()
     ]
     return Rehearsed(
         draft,
@@ -115,6 +113,21 @@ def _invented(draft: Draft, seed: int) -> ArrowTable:
     for name, values in draft.release.attributes.values:
         columns[name] = draw.choices(values, k=many * len(lowest))
     return arrow().table(columns)
+
+
+def _counted(draft: Draft, people: ArrowTable) -> dict[Key, int]:
+    """Count invented people; no rule for real ones is asked."""
+    asked = Checking(draft.release, people, units=draft.area_table, input=TableInput())
+    counts = count_records(draft.release, asked)
+    layout = counts.layout
+    cells = {query: layout.cells[query].to_pylist() for query in layout.queries}
+    keys = [
+        (unit, query, cell)
+        for unit, kind in zip(layout.tree.names.to_pylist(), layout.kind.tolist(), strict=True)
+        for query in layout.asked[kind]
+        for cell in cells[query]
+    ]
+    return dict(zip(keys, counts.read(slice(0, layout.tree.size)).tolist(), strict=True))
 
 
 def _by_key(table: ArrowTable, *columns: str) -> dict[Key, tuple[float, ...]]:
