@@ -201,6 +201,36 @@ def test_a_terminal_is_asked_for_what_is_open(discreet: Invoke, monkeypatch: pyt
     assert read.input.of("job").codes == (("1", "yes"), ("2", "no"))
 
 
+def test_births_and_gaps_are_asked_about_and_the_command_is_shown(
+    discreet: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = ["born,sex", *(f"{1930 + at}-05-06,{'fm'[at % 2]}" for at in range(90)), ",f"]
+    Path("births.csv").write_text("\n".join(lines) + "\n")
+    at_a_terminal(
+        monkeypatch,
+        "-",
+        "born, sex",
+        "",
+        "",
+        "",
+        "epsilon",
+        "4",
+        "",
+        "maybe",
+        "leave-out",
+        "today",
+        "2025-12-31",
+    )
+    result = discreet("init", "births.csv", "--out", "plan")
+    assert result.status == 0, result.err
+    assert "it must be a day such as 2025-12-31" in result.out
+    (shown,) = (line for line in result.out.splitlines() if line.startswith("discreet init"))
+    first = Path("plan/release.toml").read_text()
+    assert discreet(*shlex.split(shown)[1:], "--out", "again").status == 0
+    assert Path("again/release.toml").read_text() == first
+    assert 'age_on = "2025-12-31"' in first
+
+
 def test_questions_that_end_early_write_nothing(discreet: Invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     at_a_terminal(monkeypatch, "town")
     result = discreet("init", "survey.csv", "--out", "plan")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,20 +18,23 @@ from discreet.errors import InputError, visible
 from discreet.ledger.admission import Request, admit
 from discreet.measurement.drafting import UNKNOWN, public_values
 from discreet.numbers import brief, positive
-from discreet.records.suggestion import ColumnProfile, is_named, profiles_of_file
+from discreet.records.ages import are_births, read_day
+from discreet.records.suggestion import AGE_BANDS, ColumnProfile, is_named, profiles_of_file
 
 _ALL = "all"
 """What takes the texts that are shown as the values."""
+
+_EACH = {"area_columns": "--area-column", "attributes": "--attribute", "tables": "--table"}
+"""Options that are given once for each of several values."""
 
 _MOST_SHOWN = 30
 """Texts of a column that are shown."""
 
 
 def ask_for(records: Path, given: Mapping[str, console.Given]) -> dict[str, console.Given]:
-    """Return the options with answers to what was left open."""
+    """Return the options with answers to what was left open; with attributes and a promise nothing is."""
     asked = dict(given)
-    open_parts = [name for name in ("area_columns", "attributes") if not given.get(name)]
-    if not open_parts and (given.get("epsilon") or given.get("margin")):
+    if given.get("attributes") and (given.get("epsilon") or given.get("margin")):
         return asked
     admit(records, Request(exact_counts=True, entered=False))
     columns = profiles_of_file(records)[2]
@@ -58,7 +62,25 @@ def ask_for(records: Path, given: Mapping[str, console.Given]) -> dict[str, cons
             f"under a value ({UNKNOWN})?",
             ("leave-out", UNKNOWN),
         )
+    if not asked.get("age_on") and (born := [name for name in used if are_births(columns[name].values)]):
+        question = f"{', '.join(born)} holds births. On which day do ages count, such as 2025-12-31?"
+        asked["age_on"] = _until(question, "", _no_day)
+    console.write(f"\nThe same without questions:\n{as_command(records, asked)}\n\n")
     return asked
+
+
+def as_command(records: Path, asked: Mapping[str, console.Given]) -> str:
+    """Return the command with all options.
+
+    >>> as_command(Path("a.csv"), {"attributes": ["sex: f, m"], "age_on": "2025-12-31"})
+    "discreet init a.csv --attribute 'sex: f, m' --age-on 2025-12-31"
+    """
+    words = ["discreet", "init", str(records)]
+    for name, value in asked.items():
+        option = _EACH.get(name, f"--{name.replace('_', '-')}")
+        for one in value if name in _EACH else [value]:
+            words += [option, str(one)]
+    return shlex.join(words)
 
 
 def _described(column: ColumnProfile) -> str:
@@ -109,6 +131,8 @@ def _columns(question: str, columns: Mapping[str, ColumnProfile], default: str, 
 def _attribute(column: ColumnProfile) -> str:
     """Ask for the values of a column, and return them as the option has them."""
     known, shown = public_values(column), list(column.values)
+    if are_births(shown):
+        known = AGE_BANDS
     question = (
         f"Which values can {column.name} have? All of the questionnaire, whether anybody gave them or not; "
         "VALUE=CODE where the file has a code."
@@ -133,6 +157,14 @@ def _promise(*, has_delta: bool) -> dict[str, str]:
 def _no_number(text: str) -> str:
     try:
         positive(text, name="it")
+    except InputError as error:
+        return f"{error}."
+    return ""
+
+
+def _no_day(text: str) -> str:
+    try:
+        read_day(text)
     except InputError as error:
         return f"{error}."
     return ""
