@@ -92,6 +92,7 @@ READ: dict[str, tuple[str | bytes, dict[str, object], Counter[Cell]]] = {
         counted(),
     ),
     "blank lines at the end": (PLAIN + "\n\n", {}, counted()),
+    "spaces around names": (text(AREA, AGE, SEX, head=" unit , age , sex "), {}, counted()),
     "no end of the last line": (PLAIN.rstrip("\n"), {}, counted()),
     "missing values in many spellings": (
         text(AREA, AGE, changed(SEX, "NA", "n/a", ".", "", "-9")),
@@ -192,6 +193,19 @@ ASKED: dict[str, tuple[str | bytes, dict[str, object], str]] = {
     "zeros lost by some": (text(changed(AREA, *NO_ZEROS[:9]), AGE, SEX), {}, "zeros"),
     "an area in two spellings": (text(changed(TOWNS, TOWNS[0].upper()), AGE, SEX), {}, "capitals or spaces"),
     "codes in scientific notation": (text([f"{one}E+00" for one in AREA], AGE, SEX), {}, "exponent"),
+    "an area that is not known": (text(changed(AREA, "unknown"), AGE, SEX), {}, "not known"),
+    "letters coded in two ways": (
+        text(TOWNS, AGE, SEX).encode("latin-1") + "Köln,3,f\n".encode(),
+        {},
+        "coded in two ways",
+    ),
+    "codes that became dates": (text(changed(AREA, "1-Jan"), AGE, SEX), {}, "made dates"),
+    "an age that cannot be, among true numbers": (
+        text(AREA, changed(AGE, 200), SEX),
+        {"attributes": ["age: young=0-17, old=18+", "sex: f, m"]},
+        "above 120",
+    ),
+    "codes as formulas": (text([f'="{one}"' for one in AREA], AGE, SEX), {}, "formulas"),
     "codes with a point among others": (text(changed(NO_ZEROS, f"{NO_ZEROS[0]}.0"), AGE, SEX), {}, "zeros"),
     "missing values that nobody decided": (
         text(AREA, changed(AGE, ""), SEX),

@@ -29,7 +29,7 @@ from discreet.files import ArrowTable, arrow
 from discreet.ledger.admission import Request, admit
 from discreet.measurement.questions import Drafting
 from discreet.questions import asked_with
-from discreet.records.ages import are_births, order_of
+from discreet.records.ages import OLDEST, are_births, order_of
 from discreet.records.input import ColumnInput, TableInput, is_bands
 from discreet.records.record_areas import areas_of_levels
 from discreet.records.record_check import check_records
@@ -38,6 +38,7 @@ from discreet.records.suggestion import (
     AGE_BANDS,
     MARKS,
     TOTALS,
+    UNKNOWN_WORDS,
     ColumnProfile,
     is_named,
     profiles_of_file,
@@ -55,6 +56,14 @@ AREA_KEYS = ("unit", "level", "parent")
 
 _ROUNDED = re.compile(r"[0-9]+([.,][0-9]+)?e\+[0-9]+")
 """A code as a spreadsheet writes a long number."""
+
+_CODED_TWICE = re.compile("[ãâ][\x80-\xbf\u20ac\u201a-\u201e\u2020-\u2030]")
+"""UTF-8 that was read as Latin-1 or Windows-1252, in small letters."""
+
+_A_DATE = re.compile(
+    r"[0-9]{1,2}[-. ](jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|[0-9]{4}-[0-9]{2}-[0-9]{2}.*"
+)
+"""A code such as 1-1 as a spreadsheet shows it."""
 
 _FEW_RECORDS = 20
 """Records among which each may have an area of its own."""
@@ -266,7 +275,7 @@ class _File:
         """Read COLUMN or NAME=COLUMN."""
         name, sign, column = text.partition("=")
         if found := self.column(text):
-            return found, found
+            return found.strip(), found
         if sign and (found := self.column(column)):
             return name.strip(), found
         wanted = (column if sign else text).strip()
@@ -361,6 +370,8 @@ def _input(
         how: dict[str, object] = {"codes": dict(one.codes)}
         if len(ranges) == len(one.codes) == len(one.values) and _are_ranges(list(ranges.values())):
             how = {"bands": ranges}
+            if is_named(one.column, "age") and (file.profiles[one.column].most or 0) > OLDEST:
+                raise InputError(f"column {one.column} has numbers above {OLDEST}, which are no ages")
         if asked.age_on and is_bands(one.values) and are_births(texts):
             has_births = True
             how = {"bands": one.values, "age_on": asked.age_on, "dates": order_of(texts)}
@@ -446,6 +457,14 @@ take these lines out of the file
         why = "areas differ in capitals or spaces alone; write each in one way, or give a table of all areas"
     elif len(bare) < len(tidy):
         why = "codes of areas differ in zeros alone; write each in one way, or give a table of all areas"
+    elif not UNKNOWN_WORDS.isdisjoint(tidy):
+        why = "a text means that the area is not known; leave it empty, or give a table of all areas"
+    elif any(map(_CODED_TWICE.search, tidy)):
+        why = "letters seem to be coded in two ways; write the file anew, or name its encoding (--encoding)"
+    elif any(map(_A_DATE.fullmatch, tidy)):
+        why = "a spreadsheet seems to have made dates of codes; write the codes as text there"
+    elif any(name.startswith("=") for name in tidy):
+        why = "areas are written as formulas of a spreadsheet; write what they give"
     elif any(map(_ROUNDED.fullmatch, tidy)):
         why = "codes are written with an exponent, so digits may be lost; write all of them in the file"
     elif 2 * len(tidy) > records > _FEW_RECORDS:

@@ -62,7 +62,7 @@ TOTALS: frozenset[str] = frozenset(_USUAL["totals"])
 AGE_BANDS: tuple[str, ...] = tuple(_USUAL["ages"])
 """Bands of ages, where nobody says which."""
 
-_UNKNOWN: frozenset[str] = frozenset(_USUAL["unknown"])
+UNKNOWN_WORDS: frozenset[str] = frozenset(_USUAL["unknown"])
 """How a value is called that means that there is none."""
 
 NAMES: list[list[str]] = _USUAL["names"]
@@ -457,7 +457,7 @@ class _Finding:
         elif self._is_number(name) and stated is None and (doubt := self._doubtful_sign(column)):
             self._leave(name, f"# {quoted(name)} = {{ column = {quoted(column.name)} }}", doubt)
             return None
-        unknown = [value for value in self.values.get(name, ()) if value.casefold() in _UNKNOWN]
+        unknown = [value for value in self.values.get(name, ()) if value.casefold() in UNKNOWN_WORDS]
         known = self.areas if name == "unit" else self.values.get(name, ())
         gaps = column.has_gaps(known) and not (entry.filled or entry.leave_out)
         if gaps and len(unknown) == 1:
@@ -475,7 +475,7 @@ class _Finding:
         """Return what makes values of a column's texts; None if a person must say it."""
         values = self.values[name]
         exact, known = set(values), {value.casefold(): value for value in values}
-        bands = [value for value in values if value.casefold() not in _UNKNOWN]
+        bands = [value for value in values if value.casefold() not in UNKNOWN_WORDS]
         met = {text.casefold() for text in column.values} & known.keys()
         if column.share(known) >= 0.5 and len(met) >= min(2, len(column.values)):
             texts = [text for text in column.texts or () if not _is_mark(text)]
