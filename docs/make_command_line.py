@@ -28,6 +28,7 @@ MORE = {
     "completion": "[How to](../howto/shell.md)",
     "compare": "[How to](../howto/compare-releases.md)",
     "estimate": "[Reference](estimation.md#discreet-estimate)",
+    "init": "[How to](../howto/init.md)",
     "ledger": "[Reference](measurements.md#the-ledger)",
     "measure": "[How to](../howto/measure.md), [files](measurements.md)",
     "plan": "[Reference](estimation.md#discreet-plan)",

@@ -36,6 +36,7 @@ FIXED: dict[str, object] = {
 LEDGER = "ledger new survey/discreet-ledger.json --total person:bounded:20"
 REAL = MEASURE.replace(" --rehearsal 1", "")
 RECORDS = "--records survey/records.csv --units survey/units.csv"
+_INIT = "init survey/records.csv --area-column unit --attribute 'age: 0-17, 18-39, 40-64, 65+'"
 NOISY = "noisy/measurements.NOT-PRIVATE.csv"
 
 _HEAD = 'neighbours = "unbounded"\n[[levels]]\nname = "State"\n[levels.queries]\n'
@@ -198,6 +199,7 @@ SAMPLES: tuple[tuple[str, ...], ...] = (
     ("calibrate dhc-2022-08-25 --risk belief=70%,prior=1/10,chance=1/20 --delta 1e-10",),
     (SURVEY, "check-records survey/records.csv --release survey --suggest"),
     (SURVEY, "check-records survey/units.csv --release survey --units survey/units.csv --suggest"),
+    (SURVEY, f"{_INIT} --epsilon 4 --delta 1e-6 --out a", f"{_INIT} --margin 9 --missing leave-out --out b"),
     (SURVEY, "compare survey survey --delta 1e-10", "compare survey pl94-2020-persons --delta 1e-10"),
     (
         SURVEY,

@@ -42,7 +42,7 @@ from discreet.estimation.questions import Estimating, Planning
 from discreet.guests import loaded
 from discreet.ledger.composition import ledger_costs
 from discreet.ledger.policy_review import review_policy
-from discreet.measurement.questions import Measuring, Tabulating
+from discreet.measurement.questions import Drafting, Measuring, Tabulating
 from discreet.records.questions import Checking
 from discreet.reports.html import gather, render
 from discreet.reports.records import write_records_risk
@@ -55,6 +55,7 @@ QUESTIONS: dict[str, tuple[type, Callable[..., object]]] = {
     "check-records": (Checking, records.check_records),
     "compare": (Comparing, compare),
     "estimate": (Estimating, estimation.estimate),
+    "init": (Drafting, measurement.draft),
     "measure": (Measuring, measurement.measure),
     "plan": (Planning, plan),
     "risk records": (RiskingRecords, records_risk),
@@ -252,7 +253,7 @@ def test_options_are_declared_by_the_question_or_function_that_takes_them() -> N
             continue  # a group
         own = inspect.signature(getattr(app.default_command, "__wrapped__", app.default_command))
         found[name] = {one.name for one in own.parameters.values() if one.kind is one.KEYWORD_ONLY}
-    assert len(found) == 53 or not IS_WHOLE
+    assert len(found) == 54 or not IS_WHOLE
     expected = {name: own for name, own in OF_ONE_COMMAND.items() if name in all_commands()}
     assert {name: own - OF_A_COMMAND for name, own in found.items() if own - OF_A_COMMAND} == expected
 

@@ -44,9 +44,18 @@ def read_goals(text: str, where: str) -> list[Goal]:
         if "sd" in table:
             size = moderate(table["sd"], name=f"sd of {name}")
         else:
-            size = moderate(table["margin95"], name=f"margin95 of {name}") / _NORMAL95
+            size = margin_goal(level, query, table["margin95"], name=f"margin95 of {name}").sd
         goals.append(Goal(level, query, size))
     return goals
+
+
+def margin_goal(level: str, query: str, margin: Exact, *, name: str = "margin") -> Goal:
+    """Return the goal that estimates have a 95 % margin of error.
+
+    >>> round(margin_goal("State", "total", 10).sd, 3)
+    5.102
+    """
+    return Goal(level, query, moderate(margin, name=name) / _NORMAL95)
 
 
 def moderate(value: Exact, *, name: str) -> float:

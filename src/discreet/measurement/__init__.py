@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from discreet.memory import loaded_on_use
 
 if TYPE_CHECKING:
+    from discreet.measurement.drafting import Draft, draft
     from discreet.measurement.example import write_example
     from discreet.measurement.measuring import POSTS, Measured, measure
     from discreet.measurement.tabulating import Tabulated, tabulate
@@ -14,6 +15,7 @@ else:
     __getattr__, __dir__ = loaded_on_use(
         __name__,
         {
+            "discreet.measurement.drafting": "Draft draft",
             "discreet.measurement.example": "write_example",
             "discreet.measurement.measuring": "POSTS Measured measure",
             "discreet.measurement.tabulating": "Tabulated tabulate",
@@ -22,8 +24,10 @@ else:
 
 __all__ = [
     "POSTS",
+    "Draft",
     "Measured",
     "Tabulated",
+    "draft",
     "measure",
     "tabulate",
     "write_example",

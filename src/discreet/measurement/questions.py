@@ -24,6 +24,7 @@ from discreet.ledger.questions import (
     Rehearsal,
     SpendAgain,
 )
+from discreet.numbers import Exact
 from discreet.questions import Option, file_option, repeated_option
 from discreet.records.questions import RecordInput
 
@@ -122,3 +123,72 @@ class Measuring:
     format: Format = None
     for_spreadsheets: ForSpreadsheets = False
     bureau_columns: BureauColumns = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drafting:
+    """What `draft` takes."""
+
+    records: TableSource
+    _: KW_ONLY
+    areas: Annotated[
+        TableSource,
+        file_option(
+            "All areas: columns unit, level, parent; --area-column then names that of the lowest ones. "
+            "Default: made of the columns of areas."
+        ),
+    ] = None
+    area_columns: Annotated[
+        Sequence[str],
+        repeated_option(
+            "A column of areas, the largest first; one that is renamed as Level=COLUMN. Without any, there "
+            "is one area. May be repeated.",
+            "COLUMN",
+            "area-column",
+        ),
+    ] = ()
+    attributes: Annotated[
+        Sequence[str],
+        repeated_option(
+            'A column to count, with all values that it can have: "sex: f, m". Codes, ranges and another '
+            'name: "sex=GESCHL: f=2, m=1", "age: young=0-17, old=18+". The usual words for sex, and for yes '
+            "and no, need no values. May be repeated.",
+            "COLUMN[: VALUE, ...]",
+            "attribute",
+        ),
+    ] = ()
+    tables: Annotated[
+        Sequence[str],
+        repeated_option(
+            'A table to publish, such as "age * sex"; default: the total, each attribute, and all of them '
+            "together. May be repeated.",
+            "QUERY",
+            "table",
+        ),
+    ] = ()
+    epsilon: Annotated[Exact | None, Option("The promise: epsilon, at delta.", "E", reads=str | None)] = None
+    margin: Annotated[
+        Exact | None,
+        Option(
+            "Instead of a promise: the 95 % margin of error that every estimate may have.",
+            "M",
+            reads=str | None,
+        ),
+    ] = None
+    delta: Annotated[Exact, Option("The delta of the promise. Default: 1e-10.", "D", reads=str)] = "1e-10"
+    missing: Annotated[
+        Literal["leave-out", "unknown"] | None,
+        Option(
+            "Records without a value: leave them out, or count them under a value unknown.",
+            "leave-out|unknown",
+        ),
+    ] = None
+    age_on: Annotated[
+        str,
+        Option("A column of dates or years of birth is an age on this day, such as 2025-12-31.", "DAY"),
+    ] = ""
+    encoding: Annotated[
+        str, Option("How the letters of a text are coded, such as iso-8859-2. Default: guessed.", "NAME")
+    ] = ""
+    id: Identifier = None
+    name: Annotated[str, Option("What the release is called. Default: as the file.", "NAME")] = ""

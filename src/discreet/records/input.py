@@ -34,6 +34,7 @@ from discreet.budget.toml import (
 from discreet.budget.variables import number_columns
 from discreet.memory import set_fields
 from discreet.numbers import shown
+from discreet.records.ages import ORDERS, Births, order_named, read_day
 
 if TYPE_CHECKING:
     from discreet.budget.attributes import Attributes
@@ -52,7 +53,7 @@ TABLE_KEYS = (
 )
 OTHER_TABLES = ("areas", "households", "addresses")
 INPUT_KEYS = (*TABLE_KEYS, *OTHER_TABLES)
-COLUMN_KEYS = ("column", "bands", "codes", "missing", "as", "leave_out", "width")
+COLUMN_KEYS = ("column", "bands", "age_on", "dates", "codes", "missing", "as", "leave_out", "width")
 AREA_NAMES = ("unit", "level", "parent")
 
 WIDEST = 100
@@ -152,7 +153,8 @@ class ColumnInput:
     `column` is the name in the file, if it is another one. `codes` are texts and the values they stand for;
     `bands` are values for ranges of numbers. `missing` are texts that are no value (nothing at all never is
     one): they are refused, or read as the value `filled` (in TOML: `as`), or the record is left out.
-    `width` puts zeros before codes of digits that have lost them.
+    `width` puts zeros before codes of digits that have lost them. With `age_on`, a day, texts are dates
+    or years of birth, and bands are of ages on that day; `dates` says what comes first in 03/04/1990.
 
     >>> ColumnInput(column="ALTER", bands=["0-17", "18+"]).bands[1].label
     '18+'
@@ -165,6 +167,7 @@ class ColumnInput:
     filled: str
     leave_out: bool
     width: int
+    births: Births | None
 
     def __init__(
         self,
@@ -176,6 +179,8 @@ class ColumnInput:
         filled: str = "",
         leave_out: bool = False,
         width: int = 0,
+        age_on: str = "",
+        dates: str = "",
     ) -> None:
         with inside("bands"):
             for label in bands:
@@ -190,8 +195,16 @@ class ColumnInput:
                 "missing values are given a value (as) and left out (leave_out); say one of both",
                 field=("leave_out",),
             )
+        if dates:
+            one_of(dates, ORDERS, name="dates", field=("dates",))
+        with inside("age_on"):
+            day = read_day(line(age_on, name="age_on", field=())) if age_on else None
+        if (day is None and dates) or (day is not None and not read):
+            text = "age_on says on which day ages count: it goes with bands, and dates goes with it"
+            raise FieldError(text, field=("dates" if day is None else "age_on",))
         set_fields(
             self,
+            births=None if day is None else Births(day, order_named(dates)),
             column=line(column, name="column", field=("column",), empty=True),
             bands=read,
             codes=tuple((codes or {}).items()),
@@ -288,6 +301,15 @@ class TableInput:
         """Return the texts that stand for no value of an attribute; nothing at all is always one."""
         own = self.of(name).missing
         return frozenset(("", *(self.missing if own is None else own)))
+
+    @property
+    def is_of_one_area(self) -> bool:
+        """Whether records without a column of areas are all of one area, which `as` of `unit` names.
+
+        >>> TableInput(columns={"unit": ColumnInput(filled="All")}).is_of_one_area
+        True
+        """
+        return bool(self.of("unit").filled and not self.of("unit").column)
 
     @property
     def leaving_out(self) -> tuple[str, ...]:
@@ -487,6 +509,9 @@ def column_text(column: ColumnInput) -> str:
         parts.append(f"bands = {quoted([one.label for one in column.bands])}")
     elif column.bands:
         parts.append(f"bands = {_pairs((one.label, one.text) for one in column.bands)}")
+    if column.births is not None:
+        parts.append(f"age_on = {quoted(column.births.day.isoformat())}")
+        parts += [f"dates = {quoted(column.births.order)}"] if column.births.order else []
     if column.codes:
         parts.append(f"codes = {_pairs(column.codes)}")
     if column.missing is not None:

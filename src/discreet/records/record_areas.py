@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from discreet.areas.layout import nested_tree, tree_of
+from discreet.areas.layout import nested_tree, read_units, tree_of
 from discreet.areas.tree import Tree
 from discreet.budget import Release
 from discreet.errors import InputError
 from discreet.records.input import TableInput
 from discreet.records.record_columns import NO_TEXT, read_records
 from discreet.tables import Problems, TableSource
+
+
+def areas_of_levels(units: TableSource) -> tuple[tuple[str, str, str], ...]:
+    """Return all areas of a table, from the top: unit, level and parent, which is empty at the top.
+
+    >>> import pyarrow
+    >>> rows = {"unit": ["Bern", "All"], "level": ["Town", "Land"], "parent": ["All", ""]}
+    >>> areas_of_levels(pyarrow.table(rows))
+    (('All', 'Land', ''), ('Bern', 'Town', 'All'))
+    """
+    listed = read_units(units)
+    tree = tree_of(listed, None, once=True)
+    names = tree.names.to_pylist()
+    return tuple(
+        (name, tree.levels[kind], names[parent] if parent >= 0 else "")
+        for name, kind, parent in zip(names, tree.kind.tolist(), tree.parent.tolist(), strict=True)
+    )
 
 
 def areas_of_release(

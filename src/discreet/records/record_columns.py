@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from discreet.areas.output import strings
 from discreet.errors import InputError
+from discreet.records.ages import without_unit
 from discreet.records.input import TableInput
 from discreet.tables import Codes, Dialect, Problems, ReadTable, TableSource, Words, is_grouped, read_table
 
@@ -148,6 +149,8 @@ def read_records(
     wanted = {
         value: table.of(value).column or value for value in (*values, *numbers, *identifiers, *optional)
     }
+    if table.is_of_one_area and "unit" in wanted:
+        optional = [*optional, "unit"]
     meanings = {value: _Meanings(table, value, values.get(value, ())) for value in (*values, *optional)}
     meanings |= {number: _Meanings(table, number, (), is_number=True) for number in numbers}
     meanings |= {
@@ -167,6 +170,10 @@ def read_records(
     )
     columns = RecordColumns(read, {}, np.zeros(read.rows, dtype=np.bool_), {}, {}, {})
     if read.words:
+        if table.is_of_one_area and "unit" in wanted and "unit" not in read.words:
+            nothing = Words(np.full(read.rows, -1, dtype=np.int32), strings([]))
+            read = replace(read, words={**read.words, "unit": nothing})
+            read.problems.written = {**read.problems.written, "unit": "unit"}
         there = {key: column for key, column in wanted.items() if column in read.words}
         when_missing = dict.fromkeys(there, missing) | dict.fromkeys(identifiers, NO_TEXT)
         columns = _with_meanings(read, there, meanings, when_missing | dict.fromkeys(optional, ""))
@@ -282,8 +289,11 @@ class _Meanings:
             text = self._codes[folded] if folded in self._codes else self._codes[bare]
         elif folded in self._known:
             text = self._known[folded]
+        elif self._how.births is not None:
+            age, why = self._how.births.age(text)
+            return (None, why) if age is None else self._band(text, age)
         elif self._how.bands:
-            return self._band(text, self._number(text, is_typed=is_typed))
+            return self._band(text, self._number(without_unit(text), is_typed=is_typed))
         elif bare in self._known:
             text = bare
         if self.is_number:

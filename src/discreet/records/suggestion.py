@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from importlib.resources import files
@@ -24,6 +24,7 @@ from discreet.budget.toml import FieldError, quoted
 from discreet.budget.variables import number_columns
 from discreet.errors import InputError
 from discreet.files import ArrowTable, arrow
+from discreet.records.ages import OLDEST, are_dates, without_unit
 from discreet.records.input import ColumnInput, TableInput, input_lines, is_bands, read_bands
 from discreet.records.record_columns import dialect_of, exact_number, without_zeros
 from discreet.tables import (
@@ -51,14 +52,17 @@ _MOST_CODES = 50
 _FEW_NUMBERS = 25
 """Different numbers of a column, at most, that may be codes of categories: groups of ages have up to 23."""
 
-_OLDEST = 120
-"""An age, at most; a larger number in bands of ages is a year, a code or an identifier."""
-
 _USUAL = tomllib.loads((files("discreet.records") / "usual_words.toml").read_text(encoding="utf-8"))
-_MARKS: frozenset[str] = frozenset(_USUAL["marks"])
+MARKS: tuple[str, ...] = tuple(_USUAL["marks"])
 """Texts that usually stand for no value."""
 
-_UNKNOWN: frozenset[str] = frozenset(_USUAL["unknown"])
+TOTALS: frozenset[str] = frozenset(_USUAL["totals"])
+"""Texts that stand for all areas together, in small letters."""
+
+AGE_BANDS: tuple[str, ...] = tuple(_USUAL["ages"])
+"""Bands of ages, where nobody says which."""
+
+UNKNOWN_WORDS: frozenset[str] = frozenset(_USUAL["unknown"])
 """How a value is called that means that there is none."""
 
 NAMES: list[list[str]] = _USUAL["names"]
@@ -81,6 +85,8 @@ class Suggestion:
     table: TableInput
     text: str
     undecided: tuple[str, ...]
+    questions: tuple[str, ...] = ()
+    """What a person must decide, in words that hold no text of the file."""
     problems: tuple[Problem, ...] = ()
     scope: Scope | None = None
 
@@ -95,7 +101,7 @@ class Suggestion:
 
 
 @dataclass(slots=True)
-class _Profile:
+class ColumnProfile:
     """What a column holds: its texts with their rows, unless there are many, and its numbers.
 
     `points` and `commas` are rows with a number as it is written with that decimal sign; `decimals` and
@@ -119,7 +125,7 @@ class _Profile:
         """Add some rows of the column."""
         for text, many in zip(texts, counts, strict=True):
             self.rows += many
-            tidy = text.strip()
+            tidy = without_unit(text.strip())
             self.points += many if exact_number(tidy) is not None else 0
             self.commas += many if "," in tidy and exact_number(tidy, ",") is not None else 0
             self._note_number(text)
@@ -130,7 +136,7 @@ class _Profile:
 
     def _note_number(self, text: str) -> None:
         """Note how a number is written, and the ends."""
-        tidy = text.strip()
+        tidy = without_unit(text.strip())
         sign = "," if "," in tidy else "."
         number = None if _is_mark(text) else exact_number(tidy, sign)
         if sign in tidy and not self.is_typed:
@@ -157,10 +163,9 @@ class _Profile:
         filled = sum(self.values.values()) or self.rows
         return min(1.0, (self.points + self.commas) / filled) if filled else 0.0
 
-    @property
-    def has_gaps(self) -> bool:
-        """Whether some rows have no value."""
-        return any(map(_is_mark, self.texts or ()))
+    def has_gaps(self, known: Container[str] = ()) -> bool:
+        """Whether some rows have no value; a text that is a known value is one, whatever it usually means."""
+        return any(_is_mark(text) and text.strip() not in known for text in self.texts or ())
 
     def share(self, known: Mapping[str, str] | frozenset[str]) -> float:
         """Return the share of the rows with values whose value is known."""
@@ -170,7 +175,7 @@ class _Profile:
 
 
 def _is_mark(text: str) -> bool:
-    return not text.strip() or without_zeros(text.strip()) in _MARKS
+    return not text.strip() or without_zeros(text.strip()) in MARKS
 
 
 def suggest_input(
@@ -194,16 +199,11 @@ def suggest_input(
     opened = open_table(records, wanted=wanted, name="records", dialect=dialect_of(guessed))
     if isinstance(opened, Delimited) and opened.word == "line":
         guessed = _with(guessed, delimiter=opened.sign)
-    profiles = _profiles(opened)
+    profiles = column_profiles(opened)
     if person is not None and person not in wanted:
         profiles.pop(guessed.of(person).column or person, None)
     finding = _Finding(guessed, profiles, dict(release.attributes.values), numbers, tree, show)
-    named = {name.strip().casefold() for name in opened.names}
-    is_header = not named.isdisjoint(word.casefold() for word in wanted)
-    if _is_record(
-        opened, profiles, frozenset() if is_header else finding.areas.union(*finding.values.values())
-    ):
-        raise InputError(f"the first line of {opened.shown} seems to be a record; it must name the columns")
+    check_header(opened, profiles, wanted, finding.areas.union(*finding.values.values()))
     return finding.suggestion(opened.shown)
 
 
@@ -222,13 +222,48 @@ def _with(table: TableInput, **changes: object) -> TableInput:
     return TableInput(**every | changes)
 
 
-def _profiles(opened: OpenTable) -> dict[str, _Profile]:
+def profiles_of_file(
+    records: TableSource, wanted: Sequence[str] = (), encoding: str = ""
+) -> tuple[OpenTable, TableInput, dict[str, ColumnProfile]]:
+    """Open records, in their encoding or the likeliest one, and return what each column holds."""
+    how = TableInput(encoding=encoding) if encoding else in_likely_encoding(TableInput(), records)
+    opened = open_table(records, wanted=wanted, name="records", dialect=dialect_of(how))
+    profiles = column_profiles(opened)
+    check_header(opened, profiles, wanted)
+    return opened, how, profiles
+
+
+def check_header(
+    opened: OpenTable,
+    profiles: Mapping[str, ColumnProfile],
+    wanted: Sequence[str],
+    values: frozenset[str] = frozenset(),
+) -> None:
+    """Raise if the first line of a text or a sheet looks like a record, or stands again among the records.
+
+    It is a record if a name is a number, a value of its column, or one of the `values` of the release; if it
+    has `wanted` names it is none.
+    """
+    if not isinstance(opened, Delimited):
+        return
+    named = {name.strip().casefold() for name in opened.names}
+    is_header = not named.isdisjoint(word.strip().casefold() for word in wanted)
+    again = [name for name, profile in profiles.items() if name in (profile.texts or ())]
+    if is_header and again:
+        raise InputError(
+            f"the names of the columns of {opened.shown} stand again among its records; take these lines out"
+        )
+    if again or is_record(opened.names, frozenset() if is_header else values):
+        raise InputError(f"the first line of {opened.shown} seems to be a record; it must name the columns")
+
+
+def column_profiles(opened: OpenTable) -> dict[str, ColumnProfile]:
     """Return what each column holds whose values can be texts, but for those that `[input]` cannot name.
 
     These are columns whose name occurs twice, is empty or has a control character in it.
     """
     names = [name for name in opened.names if opened.names.count(name) == 1 and _can_be_named(name)]
-    profiles = {name: _Profile(name) for name in names}
+    profiles = {name: ColumnProfile(name) for name in names}
     for batch in opened.batches(dict.fromkeys(names, "any"), Problems()):
         for name in names:
             column = arrow().chunked_array([batch.column(name)])
@@ -264,31 +299,21 @@ def _is_textual(column: ArrowTable) -> bool:
     return any(is_one(stored) for is_one in (*kinds, is_a.is_boolean, is_a.is_null))
 
 
-def _is_record(opened: OpenTable, profiles: Mapping[str, _Profile], values: frozenset[str]) -> bool:
-    """Whether the first line of a text or a sheet looks like a record.
-
-    Then a name is a number, a value of its column, or one of the `values` of the release.
-    """
-    return isinstance(opened, Delimited) and (
-        is_record(opened.names, values)
-        or any(name in (profile.texts or ()) for name, profile in profiles.items())
-    )
-
-
 class _Finding:
     """Which column is which attribute, and how it is written."""
 
     def __init__(
         self,
         how: TableInput,
-        profiles: Mapping[str, _Profile],
+        profiles: Mapping[str, ColumnProfile],
         values: Mapping[str, tuple[str, ...]],
         numbers: Sequence[str],
         tree: Tree | None,
         show: bool,
     ) -> None:
         self.how, self.profiles, self.values, self.show = how, profiles, values, show
-        self.wanted = ("unit", *values, *numbers)
+        is_everywhere = how.is_of_one_area and "unit" not in profiles
+        self.wanted = (*(() if is_everywhere else ("unit",)), *values, *numbers)
         self.areas = frozenset[str]()
         if tree is not None:
             lowest = zip(tree.names.to_pylist(), tree.leaf.tolist(), strict=True)
@@ -297,6 +322,7 @@ class _Finding:
         self.decimals = {how.decimal} if how.decimal == "," else signs
         self.notes: dict[str, list[str]] = {}
         self.undecided: list[str] = []
+        self.questions: list[str] = []
         self.trim = self.ignore_case = False
 
     def suggestion(self, shown: str) -> Suggestion:
@@ -322,8 +348,8 @@ class _Finding:
             changes["decimal"] = ","
         marks = any(text.strip() for profile in used for text in profile.texts or () if _is_mark(text))
         if marks and not self.how.missing:
-            known = {value for values in self.values.values() for value in values}
-            changes["missing"] = [mark for mark in _USUAL["marks"] if mark not in known]
+            known = self.areas.union(*self.values.values())
+            changes["missing"] = [mark for mark in MARKS if mark not in known]
         spaced = any(
             text != text.strip() and _is_mark(text) for profile in used for text in profile.texts or ()
         )
@@ -331,12 +357,13 @@ class _Finding:
         changes |= {"ignore_case": True} if self.ignore_case else {}
         table = _with(self.how, **changes)
         lines = "\n".join(self._lines(table, shown)) + "\n"
-        return Suggestion(table, lines, tuple(self.undecided))
+        return Suggestion(table, lines, tuple(self.undecided), tuple(self.questions))
 
     def _leave(self, name: str, line: str, why: str) -> None:
         """Leave a line for a person to fill in."""
         self.notes.setdefault(name, []).extend((f"# {name}: {why}", line))
         self.undecided.append(name)
+        self.questions.append(f"{name}: {why}")
 
     def _lines(self, table: TableInput, shown: str) -> Iterator[str]:
         yield f"# how {shown} is written; fill in the lines that begin with # and take the # away"
@@ -385,7 +412,7 @@ class _Finding:
         sure = {name: columns[0] for name, columns in likely.items() if len(columns) == 1}
         return matched | {name: column for name, column in sure.items() if claims[column] == 1}
 
-    def _likely(self, name: str, columns: Sequence[_Profile]) -> list[str]:
+    def _likely(self, name: str, columns: Sequence[ColumnProfile]) -> list[str]:
         """Return the columns that are named best for an attribute; of several one whose texts are values."""
         words = next((words for words in NAMES if name.casefold() in words), [name.casefold()])
         ranks = {column.name: max(_alikeness(column.name, word) for word in words) for column in columns}
@@ -394,7 +421,7 @@ class _Finding:
         fitting = [column for column in likely if self._fits(name, column)] if len(likely) > 1 else []
         return [column.name for column in (fitting if len(fitting) == 1 else likely)]
 
-    def _fits(self, name: str, column: _Profile) -> bool:
+    def _fits(self, name: str, column: ColumnProfile) -> bool:
         """Whether half of the texts of a column, or more, are areas or values, or words for them."""
         if name == "unit":
             return self._area_share(column)[0] >= 0.5
@@ -404,7 +431,7 @@ class _Finding:
         known = frozenset(value.casefold() for value in values)
         return column.share(known) >= 0.5 or bool(_codes_by_words(values, column))
 
-    def _area_share(self, column: _Profile) -> tuple[float, int]:
+    def _area_share(self, column: ColumnProfile) -> tuple[float, int]:
         """Return the share of rows whose area is known, and the width at which that is most."""
         best = (column.share(frozenset(area.casefold() for area in self.areas)), 0)
         for width in {len(area) for area in self.areas if area.isdecimal() and area.startswith("0")}:
@@ -415,7 +442,7 @@ class _Finding:
 
     # -- how it is written -----------------------------------------------------------------------------------
 
-    def _entry(self, name: str, column: _Profile, stated: ColumnInput | None) -> ColumnInput | None:
+    def _entry(self, name: str, column: ColumnProfile, stated: ColumnInput | None) -> ColumnInput | None:
         """Return how a column is read; what a person must decide is noted."""
         entry = stated or ColumnInput(column=column.name)
         made: dict[str, object] = {}
@@ -430,8 +457,9 @@ class _Finding:
         elif self._is_number(name) and stated is None and (doubt := self._doubtful_sign(column)):
             self._leave(name, f"# {quoted(name)} = {{ column = {quoted(column.name)} }}", doubt)
             return None
-        unknown = [value for value in self.values.get(name, ()) if value.casefold() in _UNKNOWN]
-        gaps = column.has_gaps and not (entry.filled or entry.leave_out)
+        unknown = [value for value in self.values.get(name, ()) if value.casefold() in UNKNOWN_WORDS]
+        known = self.areas if name == "unit" else self.values.get(name, ())
+        gaps = column.has_gaps(known) and not (entry.filled or entry.leave_out)
         if gaps and len(unknown) == 1:
             made["filled"] = unknown[0]
         elif gaps:
@@ -440,13 +468,14 @@ class _Finding:
             text = f"{name}: some records have none; add to the line above{example} leave_out = true"
             self.notes.setdefault(name, []).append(f"# {text}")
             self.undecided.append(name)
+            self.questions.append(f"{name}: some records have no value")
         return _changed_column(entry, **made)
 
-    def _read_as(self, name: str, column: _Profile) -> dict[str, object] | None:
+    def _read_as(self, name: str, column: ColumnProfile) -> dict[str, object] | None:
         """Return what makes values of a column's texts; None if a person must say it."""
         values = self.values[name]
         exact, known = set(values), {value.casefold(): value for value in values}
-        bands = [value for value in values if value.casefold() not in _UNKNOWN]
+        bands = [value for value in values if value.casefold() not in UNKNOWN_WORDS]
         met = {text.casefold() for text in column.values} & known.keys()
         if column.share(known) >= 0.5 and len(met) >= min(2, len(column.values)):
             texts = [text for text in column.texts or () if not _is_mark(text)]
@@ -456,6 +485,14 @@ class _Finding:
                 value not in exact and value.casefold() in known for value in tidy.values()
             )
             return {}
+        if is_bands(bands) and are_dates(column.values):
+            entry = f"column = {quoted(column.name)}, bands = {quoted(bands)}"
+            line = f'# {quoted(name)} = {{ {entry}, age_on = "..." }}'
+            doubt = (
+                f"column {column.name} has dates; at which day do ages count (age_on, such as 2025-12-31)?"
+            )
+            self._leave(name, line, doubt)
+            return None
         if is_bands(bands) and column.points + column.commas:
             if doubt := self._doubtful_sign(column) or _doubtful_bands(bands, column):
                 every = ", ".join(map(quoted, bands))
@@ -471,7 +508,7 @@ class _Finding:
         self._leave(name, line, f"which text is which of {', '.join(values[:_MOST_CODES])}?")
         return None
 
-    def _doubtful_sign(self, column: _Profile) -> str:
+    def _doubtful_sign(self, column: ColumnProfile) -> str:
         """Return what is to be asked where a sign before three digits may be a decimal one or not."""
         if self.decimals or not column.thousands:
             return ""
@@ -500,14 +537,16 @@ def _changed_column(column: ColumnInput, **changes: object) -> ColumnInput:
     every: dict[str, object] = {
         key: getattr(column, key) for key in ("column", "missing", "filled", "leave_out", "width")
     }
+    if column.births is not None:
+        every |= {"age_on": column.births.day.isoformat(), "dates": column.births.order}
     every |= {"bands": {band.label: band.text for band in column.bands}, "codes": dict(column.codes)}
     return ColumnInput(**every | changes)  # type: ignore[arg-type]
 
 
-def _doubtful_bands(bands: Sequence[str], column: _Profile) -> str:
+def _doubtful_bands(bands: Sequence[str], column: ColumnProfile) -> str:
     """Return why the numbers of a column may not be those of which there are bands, or nothing.
 
-    >>> codes = _Profile("AGE")
+    >>> codes = ColumnProfile("AGE")
     >>> codes.add(["1", "2", "3"], [7, 9, 4])
     >>> print(_doubtful_bands(["0-17", "18+"], codes))
     column AGE has few different numbers, all of them in one band; are they codes or true numbers?
@@ -526,8 +565,8 @@ def _doubtful_bands(bands: Sequence[str], column: _Profile) -> str:
         ):
             doubts.append(f"{'all of them' if doubts else 'numbers that are all'} in one band")
         ends = [end for band in read for end in (band.lower, band.upper) if end is not None]
-        if max(ends) <= _OLDEST < column.most:
-            doubts.append(f"numbers above {_OLDEST}, which may be years of birth")
+        if max(ends) <= OLDEST < column.most:
+            doubts.append(f"numbers above {OLDEST}, which may be years of birth (age_on makes ages of them)")
         if column.least < 0 <= min(ends):
             doubts.append("numbers below zero")
     if not doubts:
@@ -554,12 +593,39 @@ def _alikeness(column: str, word: str) -> int:
     return int(is_cut_off or re.sub(r"[\W\d_]", "", rest) in _TAILS)
 
 
-def _codes_by_words(values: Sequence[str], column: _Profile) -> dict[str, str]:
+def is_named(column: str, what: str) -> bool:
+    """Whether a column has one of the usual names of a thing.
+
+    >>> is_named("ALTER", "age"), is_named("age_of_mother", "age")
+    (True, False)
+    """
+    words = next(words for words in NAMES if what in words)
+    return any(_alikeness(column, word) for word in words)
+
+
+def usual_values(column: ColumnProfile) -> tuple[str, ...]:
+    """Return values for which all texts of a column are words in one language; nothing if there are none.
+
+    They are the same for any such column, so they tell nothing of it.
+
+    >>> usual_values(ColumnProfile("GESCHL", texts={"männlich": 7, "weiblich": 9}))
+    ('f', 'm')
+    >>> usual_values(ColumnProfile("GESCHL", texts={"1": 7, "2": 9}))
+    ()
+    """
+    texts = {text.casefold() for text in column.values}
+    for values in (("f", "m"), ("yes", "no")):
+        if texts and (texts <= set(values) or _codes_by_words(values, column)):
+            return values
+    return ()
+
+
+def _codes_by_words(values: Sequence[str], column: ColumnProfile) -> dict[str, str]:
     """Return the words for values in the language in which all texts of a column are such words, or nothing.
 
     They are the words of a language, whether the file has them or not, so they tell nothing of it.
 
-    >>> texts = _Profile("GESCHL", texts={"männlich": 7, "weiblich": 9})
+    >>> texts = ColumnProfile("GESCHL", texts={"männlich": 7, "weiblich": 9})
     >>> _codes_by_words(["f", "m"], texts)["weiblich"]
     'f'
     """

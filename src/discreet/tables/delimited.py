@@ -39,6 +39,9 @@ _NUMERIC: tuple[Kind, ...] = ("whole", "number", "gap")
 SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 """What may stand between fields, in words."""
 
+_MOST_ABOVE = 20
+"""Lines above a header that are looked through for it."""
+
 BLOCK = 1 << 22
 """Bytes that are parsed at a time."""
 
@@ -75,6 +78,7 @@ def read_header(
     signs = (dialect.sign,) if dialect.sign else tuple(SIGNS)
     with open_bytes(path, dialect) as stream:
         line = stream.readline(1 << 20)
+        further = [stream.readline(1 << 20) for _ in range(_MOST_ABOVE)]
     if line.startswith((b"\xff\xfe", b"\xfe\xff")):
         advice = dialect.advice.replace("windows-1252", "utf-16")
         raise InputError(f"{path.name} is UTF-16; {advice}")
@@ -82,9 +86,15 @@ def read_header(
         text = line.removeprefix(b"\xef\xbb\xbf").decode("utf-8")
     except UnicodeDecodeError:
         raise InputError(f"{dialect.not_utf8} (line 1 of {path.name})") from None
+    if not dialect.header and (named := _named_below(text, further, wanted, dialect)):
+        raise InputError(f"the columns of {path.name} are named in line {named}; delete what stands above it")
     if not text.strip():
         nothing = f"the first line of {path.name} is empty; it must name the columns"
         raise InputError(nothing if line else f"{path.name} is empty; a header and rows are needed")
+    if "\r" in text.rstrip("\r\n") and '"' not in text:
+        raise InputError(
+            f"lines of {path.name} end with a carriage return alone; save it with the ends of lines of today"
+        )
     best: tuple[int, int] = (-1, -1)
     names, sign = list[str](), signs[0]
     replaced = set[str]()
@@ -113,6 +123,24 @@ def read_header(
             f"{len(dialect.header)}: {', '.join(dialect.header)}"
         )
     return names, sign
+
+
+def _named_below(first: str, further: Sequence[bytes], wanted: Sequence[str], dialect: Dialect) -> int:
+    """Return the line that names more of the wanted columns than the first one, and most of them; or 0.
+
+    >>> _named_below("Survey 2026", [b"\\n", b"unit;age\\n", b"North;34\\n"], ["age", "unit"], UTF8)
+    3
+    """
+    names = {name.strip().casefold() for name in wanted}
+
+    def met(line: str) -> int:
+        signs = (dialect.sign,) if dialect.sign else tuple(SIGNS)
+        fields = ({field.strip(' "\r\n').casefold() for field in line.split(sign)} for sign in signs)
+        return max(len(names & some) for some in fields)
+
+    counts = [met(line.decode("utf-8", "replace")) for line in further]
+    most = max(counts, default=0)
+    return counts.index(most) + 2 if most > met(first) and 2 * most >= len(names) else 0
 
 
 def is_grouped(text: str, sign: str) -> bool:

@@ -39,6 +39,7 @@ from discreet.tables.delimited import EMPTY_LINE, Delimited, read_header
 from discreet.tables.problems import Problems
 from discreet.tables.sheets import read_sheet
 from discreet.tables.sources import UTF8, Content, Dialect, Named, source_named, standard_input
+from discreet.tables.statistics import read_statistics
 
 ArrowFile = Any
 """A file or a reader of Arrow's."""
@@ -134,10 +135,12 @@ def _open_file(asked: Named, wanted: Sequence[str], dialect: Dialect) -> OpenTab
         return Delimited.open(path, wanted, dialect)
     if asked.kind == "workbook":
         sheet = read_sheet(path, asked.inside)
-        return Delimited(sheet, *read_header(sheet, dialect=Dialect(sign=",")), word="row")
+        return Delimited(sheet, *read_header(sheet, wanted, dialect=Dialect(sign=",")), word="row")
     if asked.kind == "database":
         table = DatabaseTable.find(path, asked.inside)
         return _InMemory.open(table, table.shown)
+    if asked.kind == "statistics":
+        return _InMemory.open(read_statistics(path), path.name)
     return Columnar.open(path, asked.kind)
 
 

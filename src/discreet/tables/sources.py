@@ -37,6 +37,12 @@ _ENDINGS = {
     ".sqlite3": "database",
     ".db": "database",
     ".xlsx": "workbook",
+    ".dta": "statistics",
+    ".sav": "statistics",
+    ".zsav": "statistics",
+    ".por": "statistics",
+    ".sas7bdat": "statistics",
+    ".xpt": "statistics",
 }
 """How the names of tables end, and what they are then."""
 
@@ -57,7 +63,8 @@ MOST = 20
 
 _READ = (
     f".csv, .tsv, .psv or .txt (or one of these and {' or '.join(PACKED)}), .parquet, .arrow, .feather, "
-    ".xlsx, .duckdb, .sqlite or .db"
+    ".xlsx, .duckdb, .sqlite, .db, or a file of Stata (.dta), SPSS (.sav, .zsav, .por) or SAS (.sas7bdat, "
+    ".xpt)"
 )
 
 
@@ -120,8 +127,8 @@ def source_named(source: FilePath) -> Named:
     >>> source_named("counts.docx")
     Traceback (most recent call last):
     discreet.errors.InputError: counts.docx must end in .csv, .tsv, .psv or .txt (or one of these and .gz or \
-.zst), .parquet, .arrow, .feather, .xlsx, .duckdb, .sqlite or .db, or be - (standard input): other formats \
-are not read
+.zst), .parquet, .arrow, .feather, .xlsx, .duckdb, .sqlite, .db, or a file of Stata (.dta), SPSS (.sav, \
+.zsav, .por) or SAS (.sas7bdat, .xpt), or be - (standard input): other formats are not read
     """
     text = os.fspath(source)
     if text in STANDARD_INPUT:
@@ -239,6 +246,10 @@ def kept_source(source: object) -> object:
     return source
 
 
+_MOSTLY = 2
+"""A part of a text has zeros for every second byte if more than one in so many of these is one."""
+
+
 def guess_encoding(source: object) -> str:
     """Return the encoding in which a text seems to be: UTF-8 if it is that, else the likeliest other one.
 
@@ -249,6 +260,8 @@ def guess_encoding(source: object) -> str:
     ('latin-1', 'utf-8')
     >>> guess_encoding(Content("a", "fünf €".encode("windows-1252")))
     'windows-1252'
+    >>> guess_encoding(Content("a", "größe;1".encode("utf-16-le")))
+    'utf-16-le'
     """
     if isinstance(source, str | os.PathLike):
         asked = source_named(source)
@@ -262,6 +275,8 @@ def guess_encoding(source: object) -> str:
         part = stream.read(1 << 20) or b""
         if part.startswith((b"\xff\xfe", b"\xfe\xff")):
             return "utf-16"
+        if zeros := [at for at in (0, 1) if _MOSTLY * part[at::2].count(0) > len(part[at::2])]:
+            return "utf-16-be" if zeros == [0] else "utf-16-le"
         while part:
             if is_utf8:
                 try:
