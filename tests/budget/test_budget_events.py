@@ -53,9 +53,9 @@ def test_counts_that_are_not_whole_and_above_zero(make: type, value: object, nam
 
 def test_the_size_of_the_noise_has_a_name() -> None:
     with pytest.warns(DeprecationWarning, match=r"taken for DiscreteGaussian\(variance=5, times=2\): type"):
-        assert DiscreteGaussian(variance=5, times=2) == DiscreteGaussian(variance=5, times=2)  # type: ignore[misc]
+        assert DiscreteGaussian(5, times=2) == DiscreteGaussian(variance=5, times=2)  # type: ignore[misc]
     with pytest.raises(InputError, match=r"takes no values without a name, and 2 are given"):
-        DiscreteGaussian(variance=5, 2)  # type: ignore[misc]
+        DiscreteGaussian(5, 2)  # type: ignore[misc]
 
 
 def test_frozen_and_hashable_and_without_a_price() -> None:
