@@ -114,7 +114,7 @@ class Workers:
     ...     finally:
     ...         await workers.stop()
     >>> from concurrent.futures import ThreadPoolExecutor
-    >>> ThreadPoolExecutor(1).submit(asyncio.run, main()).result()  # slow: it starts processes
+    >>> ThreadPoolExecutor(1).submit(asyncio.run, main()).result()
     1024
     """
 
