@@ -70,7 +70,9 @@ def test_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = told["page"]
     assert "1 of whom is in the data" in page
     assert "at most 34.91 chances in 100" in page
-    assert page.index("34.91") < page.index("right at most 99.01 times in 100")  # odds first
+    assert page.index("right at most *99.01 times in 100* instead of 99") < page.index("34.91")
+    assert told["best_guess"]["right"] == pytest.approx(told["accuracy"], rel=1e-12)
+    assert told["best_guess"]["says"] in page.replace("*", "")
     assert told["expected_posterior"] < 0.3491
     files = ["--out", str(tmp_path / "page.md"), "--plot", str(tmp_path / "people.svg")]
     assert run([*asked, *files]) == 0
@@ -108,7 +110,7 @@ def test_people_are_counted_as_the_prior_says() -> None:
     assert "Take 864 people like her, 1 of whom is" in page_of(epsilon=1, delta=0, prior="1/864")
     page = page_of(epsilon=1, delta=0, prior="0.999999")
     assert "Take 1,000,000 people like her, 999,999 of whom are" in page
-    assert "right 99.9999 times in 100." in page  # not 100
+    assert "instead of 99.9999 with nothing published" in page  # not 100
 
 
 def test_numbers_at_the_ends_stay_short_and_true() -> None:

@@ -16,7 +16,8 @@ from browsing import value, wait_for_text, wait_for_value
 from discreet.answers import NumberKind, Quantity, Style
 from discreet.answers.adversary import attack_command, attacked_answer
 from discreet.answers.answer import AnswerTable, Paragraph
-from discreet.answers.risk import belief_sentence, right_sentence
+from discreet.answers.best_guess import leading_sentence
+from discreet.answers.risk import belief_sentence
 from discreet.answers.risk_categories import categories_answer
 from discreet.budget import Level, Query, Release, load
 from discreet.disclosure import decision_accuracy, explain_profile, posterior, risk_profile
@@ -121,7 +122,7 @@ def test_bounds_are_the_profile() -> None:
 
 def test_what_is_said_of_everything_is_what_explain_says() -> None:
     profile = risk_profile(load("pl94-2020-persons"), neighbours="bounded", prior="1/2")
-    right, belief = str(right_sentence(profile)), str(belief_sentence(profile))
+    right, belief = str(leading_sentence(best_guess(profile))), str(belief_sentence(profile))
     page = explain_profile(profile)
     assert right in page
     assert belief in page

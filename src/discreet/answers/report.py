@@ -30,6 +30,7 @@ from discreet.answers.answer import (
     marked,
     sentence,
 )
+from discreet.answers.best_guess import guess_record, known_parts, leading_sentence
 from discreet.answers.calibration import kept_epsilon, savings_section
 from discreet.answers.changes import changes_section
 from discreet.answers.curves import decision_picture
@@ -53,7 +54,6 @@ from discreet.answers.risk import (
     luck_sentence,
     naming_sentence,
     right_percent,
-    right_sentence,
     times_right,
 )
 from discreet.answers.risk_categories import category_sentence
@@ -69,6 +69,7 @@ from discreet.answers.risk_explain import LOPSIDED
 from discreet.answers.sums import has_sums
 from discreet.budget import Release, load_preset, preset_names
 from discreet.budget.level_names import level_name
+from discreet.disclosure.best_guess import best_guess
 from discreet.disclosure.profile import DIGITS as RISK_DIGITS
 from discreet.disclosure.profile import Risk
 from discreet.numbers import DIGITS, Interval, exact_text
@@ -96,6 +97,7 @@ def report_answer(page: Facts, *, written: Sequence[str] = ()) -> Answer:
         "worst": row.worst,
         "prior": str(page.prior),
         "accuracy": guess.accuracy,
+        "best_guess": guess_record(best_guess(page.risk)),
         "reduction": None if page.calibration is None else page.calibration.reduction,
         "certified": page.certified,
     }
@@ -182,7 +184,12 @@ def report_subject(facts: Facts) -> Sentence:
 
 def _decision(page: Facts) -> Answer:
     facts = tuple(_facts(page))
-    body: list[Part] = [Paragraph(_headline(page), role="headline")]
+    guess = best_guess(page.risk)
+    costs = sentence("{costs}.", costs=_cost_of_all(page))
+    body: list[Part] = [
+        Paragraph(leading_sentence(guess), role="headline"),
+        Paragraph(costs, role="headline"),
+    ]
     if page.kind is not NumberKind.EXACT:
         reasons = [marked(reason, "name") for reason in page.account.claim.reasons]
         kind = marked(f"{page.kind.value.capitalize()}.", "strong")
@@ -203,27 +210,8 @@ def _decision(page: Facts) -> Answer:
             "discussion; a promise needs the proof."
         )
         body.append(Paragraph(joined_words([marked("Not certified.", "strong"), unproved]), role="warning"))
+    body += known_parts(guess)
     return Answer("The decision", body=tuple(body), facts=facts)
-
-
-def _headline(facts: Facts) -> Sentence:
-    account, kind = facts.account, facts.kind
-    single, this = account.people == 1, _target(facts)
-    records, has = ("records", "has") if single else ("sets of records", "have")
-    question = f"which of two possible {records} {this} {has}"
-    if account.neighbours == "unbounded":
-        question = f"whether {this} {'is' if single else 'are'} in the data at all"
-    bound = facts.risk.is_bound
-    return sentence(
-        "{start}. Someone who knows all other records, asks {question} and {odds} will be right "
-        "{most}{times}{end}",
-        start=_cost_of_all(facts),
-        question=question,
-        odds=_odds(facts),
-        most="at most " if bound else "",
-        times=marked(times_right(facts.guess), "strong"),
-        end=", whatever method they use." if bound else f" ({kind.value}).",
-    )
 
 
 def _cost_of_all(facts: Facts) -> Sentence:
@@ -439,10 +427,7 @@ def _accusing_curves() -> Iterator[Illustration]:
 
 def _adversaries(facts: Facts) -> Iterator[Sentence]:
     account, risk = facts.account, facts.risk
-    unaided = sentence(
-        "Without the release the best guess is right {unaided} times in 100.", unaided=_unaided(facts)
-    )
-    yield _item("Someone who sees everything.", right_sentence(risk), unaided)
+    yield _item("Someone who sees everything.", leading_sentence(best_guess(risk)))
     yield _item("How sure they become.", belief_sentence(risk))
     if facts.guess.baseline >= LOPSIDED:
         yield _item("Whom they would name.", naming_sentence(risk))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
+from discreet.disclosure.questions import DEFAULT_PRIOR
 from discreet.errors import InputError
 from discreet.numbers import prior as read_prior
 from discreet.reports.html import checked_title, gather, print_pdf, render, report_answer
@@ -47,7 +48,7 @@ def report(
     from discreet.reports.html.pdf import find_chromium
 
     browser = None if pdf is None else find_chromium()
-    given["prior"] = read_prior(given.get("prior", "1/2"))
+    given["prior"] = read_prior(given.get("prior", DEFAULT_PRIOR))
     checked_title(title)
     release = console.read_release(target, neighbours)
     other = None if before is None else console.read_release(before, neighbours)

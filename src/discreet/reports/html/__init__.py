@@ -33,6 +33,7 @@ from discreet.comparisons.gaussian_dp import GaussianDP
 from discreet.comparisons.sampling import sampled
 from discreet.disclosure.category import Categories, release_categories
 from discreet.disclosure.everything import risk
+from discreet.disclosure.questions import DEFAULT_PRIOR
 from discreet.errors import InputError, PrecisionError
 from discreet.loss.values import read_probabilities
 from discreet.noise.capabilities import require
@@ -118,7 +119,7 @@ def gather(
     ] = ("1e-10",),
     prior: Annotated[
         Exact, Option("The adversary's prior probability of one answer; default 1/2.", "P", reads=str)
-    ] = "1/2",
+    ] = DEFAULT_PRIOR,
     neighbours: Relation = None,
     people: People = 1,
     certify: Annotated[bool, Option("Skip the proofs; the page says so.", each="no-certify")] = True,
