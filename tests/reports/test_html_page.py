@@ -544,7 +544,7 @@ def test_the_best_guess_has_the_same_digits_everywhere(noise: str, certify: bool
 def test_the_best_guess_without_the_release_is_rounded_once(prior: str, wanted: str) -> None:
     prose = Reader(render(gather(small(), prior=prior, certify=False, savings=False))).prose
     assert f"Without the release: {wanted} %" in prose
-    assert f"Without the release the best guess is right {wanted} times in 100." in prose
+    assert f"times in 100 instead of {float(wanted):g} with nothing published" in prose
     assert f"({wanted} without the release)" in prose
 
 

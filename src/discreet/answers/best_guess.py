@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from discreet.answers.answer import AnswerTable, Column, Part, Sentence, marked, sentence
 from discreet.answers.quantity import Claimed, Quantity, Style
 from discreet.answers.release import records
@@ -93,17 +95,14 @@ def known_table(guess: BestGuess) -> AnswerTable | None:
             (title, of.name, _GUESSED[of.neighbours], right_quantity(of), most_of(of.claim, of.right))
             for title, of in rows
         ),
+        _BESIDE,
     )
 
 
 def known_parts(guess: BestGuess) -> tuple[Part, ...]:
-    """Return that table with a sentence before it, for the body of an answer; nothing if there is none."""
+    """Return that table with its title as a sentence before it; nothing if there is none."""
     table = known_table(guess)
-    said = (
-        "Beside releases that you may know: someone who guesses like this from everything in one of them is "
-        "right at most so many times in 100, instead of 50."
-    )
-    return () if table is None else (said, table)
+    return () if table is None else (f"{table.title}.", replace(table, title=""))
 
 
 def guess_record(guess: BestGuess) -> dict[str, object]:
@@ -125,6 +124,10 @@ def guess_record(guess: BestGuess) -> dict[str, object]:
     }
 
 
+_BESIDE = (
+    "Beside releases that you may know: someone who guesses like this from everything in one of them is right "
+    "at most so many times in 100, instead of 50"
+)
 _GUESSED = {"bounded": "two answers", "unbounded": "in the data or not"}
 
 

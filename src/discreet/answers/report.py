@@ -30,7 +30,7 @@ from discreet.answers.answer import (
     marked,
     sentence,
 )
-from discreet.answers.best_guess import guess_record, known_parts, leading_sentence
+from discreet.answers.best_guess import guess_record, known_table, leading_sentence
 from discreet.answers.calibration import kept_epsilon, savings_section
 from discreet.answers.changes import changes_section
 from discreet.answers.curves import decision_picture
@@ -210,7 +210,8 @@ def _decision(page: Facts) -> Answer:
             "discussion; a promise needs the proof."
         )
         body.append(Paragraph(joined_words([marked("Not certified.", "strong"), unproved]), role="warning"))
-    body += known_parts(guess)
+    if (table := known_table(guess)) is not None:
+        body.append(table)
     return Answer("The decision", body=tuple(body), facts=facts)
 
 
