@@ -125,8 +125,8 @@ def guess_record(guess: BestGuess) -> dict[str, object]:
 
 
 _BESIDE = (
-    "Beside releases that you may know: someone who guesses like this from everything in one of them is right "
-    "at most so many times in 100, instead of 50"
+    "Beside releases that you may know: someone who guesses like this from everything in one of them is "
+    "right at most so many times in 100, instead of 50"
 )
 _GUESSED = {"bounded": "two answers", "unbounded": "in the data or not"}
 
