@@ -19,6 +19,8 @@ from discreet.disclosure.profile import best_accuracies
 from discreet.disclosure.promise import promised_risk, true_positive_rate
 from discreet.errors import InputError
 from discreet.loss.posteriors import mean_posteriors
+from discreet.render.charts import charts_of
+from discreet.render.pictures import figure_of
 
 PRIORS = [Fraction(1, 2), Fraction(1, 100), Fraction(9, 10)]
 
@@ -89,6 +91,15 @@ def test_the_picture_says_the_numbers_of_the_page(prior: str) -> None:
     assert [panel.title for panel in picture.panels][1] == f"published: at most {said} in 100"
     marked = [len(panel.items[0].points) for panel in picture.panels]
     assert [math.ceil(100 * Fraction(prior)), math.ceil(float(said))] == marked
+
+
+def test_a_drawing_of_people_has_no_axes() -> None:
+    picture = people_picture(promised_risk(epsilon=4, delta="1e-6"))
+    for ax in figure_of(picture).axes:
+        assert not any(ruler.get_visible() for ruler in (ax.xaxis, ax.yaxis))
+        assert not any(ax.spines[side].get_visible() for side in ("left", "bottom"))
+    for chart in charts_of(picture):
+        assert (chart["xAxis"]["show"], chart["yAxis"]["show"]) == (False, False)
 
 
 def page_of(**asked: object) -> str:

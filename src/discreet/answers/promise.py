@@ -106,7 +106,9 @@ def _body(promised: PromisedRisk, guess: BestGuess) -> Iterator[Part]:
         f"which compares {_compares(promised)}: a table, a model or a map. The least favourable method "
         "attains the averages on this page. Most methods tell less, so that a release has a smaller number."
     )
-    yield from ("", *known_parts(guess), "")
+    if known := known_parts(guess):
+        yield from ("", *known)
+    yield ""
     yield Heading("What it means for one woman in the data")
     yield ""
     there, all_people = _people_like_her(promised)

@@ -108,7 +108,9 @@ def _body(
         yield from (title, "")
     said = f"This leaves out {_missing(whole)}."
     yield Paragraph(joined_words([leading_sentence(guess), said]), indent="", role="headline")
-    yield from ("", *known_parts(guess), "")
+    if known := known_parts(guess):
+        yield from ("", *known)
+    yield ""
     records, are = ("record", "is") if single else ("records", "are")
     those = "it is" if single else "they are"
     yield sentence(
