@@ -25,7 +25,7 @@ _OF_A_RELEASE = {"prior", "neighbours"}
 
 @app.default
 @console.takes(promised_risk, optional=("epsilon", "delta"))
-def explain(
+def explain_release_or_promise(
     target: Annotated[str | None, option("The release, instead of a promise: as `discreet account`.")] = None,
     /,
     *,
