@@ -74,7 +74,7 @@ class RiskExplainRowKeys(TypedDict):
     expected_posterior: float
     posterior_quantiles: dict[str, float]
     true_positive_rate: float
-    positive_predictive_value: float
+    positive_predictive_value: float | None
     largest_posterior: float | None
     worst_case: list[int] | None
     claims: NotRequired[Claims]
