@@ -224,7 +224,7 @@ def shown(title: str, text: str, picture: str, beneath: str, big: str = "") -> s
 
 
 def folded(ran: Iterable[tuple[str, str]], where: str = "") -> str:
-    """Return commands and what they printed, to unfold.
+    """Return commands and what they printed, to unfold; what no command printed has an empty one.
 
     >>> folded([("account a.toml", "a < b")])  # doctest: +ELLIPSIS
     '<details>...<pre class="command">discreet account a.toml</pre><pre tabindex="0">a &lt; b</pre></details>'
@@ -232,8 +232,8 @@ def folded(ran: Iterable[tuple[str, str]], where: str = "") -> str:
     ''
     """
     parts = [
-        f'<pre class="command">discreet {html.escape(command)}</pre>'
-        f'<pre tabindex="0">{html.escape(printed)}</pre>'
+        (f'<pre class="command">discreet {html.escape(command)}</pre>' if command else "")
+        + f'<pre tabindex="0">{html.escape(printed)}</pre>'
         for command, printed in ran
     ]
     if not parts:

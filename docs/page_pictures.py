@@ -142,9 +142,7 @@ def curves(points: Sequence[tuple[float, float, float]], least: float = 1e-20) -
     for kind, column in (("zcdp", 2), ("exact", 1)):
         line = " ".join(at(row[0], row[column]) for row in points if row[column] >= least)
         parts.append(f'<polyline class="{kind}" points="{line}"/>')
-    parts.append(
-        '<text x="305" y="316">epsilon</text><text class="value" x="0" y="16">delta</text>'
-    )
+    parts.append('<text x="305" y="316">epsilon</text><text class="value" x="0" y="16">delta</text>')
     said = (
         "For every epsilon the delta that holds: the exact curve lies below the curve of the zCDP conversion"
     )
