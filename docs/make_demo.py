@@ -220,7 +220,7 @@ def shown(title: str, text: str, picture: str, beneath: str, big: str = "") -> s
     """Return a step: its number and words on the left, its picture on the right, its commands beneath."""
     number = f'<p class="big">{big}</p>' if big else ""
     kind = "step long" if "<table>" in picture else "step"
-    return f'<div class="{kind}"><div><h2>{title}</h2>{number}{text}</div><div>{picture}{beneath}</div></div>'
+    return f'<div class="{kind}"><div><h2>{title}</h2>{number}{text}</div><div>{picture}</div>{beneath}</div>'
 
 
 def folded(ran: Iterable[tuple[str, str]], where: str = "") -> str:
