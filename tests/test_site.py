@@ -86,11 +86,13 @@ def test_the_checker_finds_dead_links(tmp_path: Path) -> None:
 @pytest.mark.skipif(not IS_WHOLE, reason="the site shows all guests")
 def test_how_pages_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(DOCS)
+    import make_census
     import make_demo
+    import make_notebooks
     import make_site
     import page_pictures
 
-    for module in (make_site, make_demo, page_pictures):
+    for module in (make_site, make_demo, make_census, make_notebooks, page_pictures):
         assert not doctest.testmod(module).failed
     for room in re.split("^## ", make_site.public_names(), flags=re.MULTILINE)[1:]:
         assert "\n::: discreet." in room, f"nothing is listed under {room}"
