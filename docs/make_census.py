@@ -24,9 +24,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from make_demo import HERE, in_short, unfolding
+import page_pictures
+from make_demo import HERE, document, first_table, folded, found, guesses, shown
 
 STEPS, SEED, AREAS = "steps.json", 1, 11
+ROOM = 36
+"""Most blocks that a map shows."""
 NATION = 331_449_281
 """People of the United States in 2020."""
 Step = dict[str, Any]
@@ -204,55 +207,88 @@ def units() -> None:
         print(f"{file}: {release.title}, {len(release.levels)} levels, {len(release.paths)} paths.")
 
 
+# -- pictures of the results: each returns the picture, and numbers for the text ----------------------------
+
+
+def blocks(step: Step, out: Path) -> tuple[str, Done]:
+    """Draw the people in each block of a tract before and after: the largest that a map has room for."""
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    areas = pq.read_table(out / "nation" / "records" / "areas.parquet").to_pylist()
+    parents = {row["unit"]: row["parent"] for row in areas}
+    tracts: dict[str, list[str]] = {}
+    for row in areas:
+        if row["level"] == "Block":
+            tracts.setdefault(parents[row["parent"]], []).append(row["unit"])
+    many = [len(blocks) for blocks in tracts.values()]
+    shown_many = max([count for count in many if count <= ROOM], default=min(many))
+    own = sorted(next(blocks for blocks in tracts.values() if len(blocks) == shown_many))
+    people = pq.read_table(out / "nation" / "records" / "persons.parquet", columns=["unit"])["unit"]
+    counted = {row["values"]: row["counts"] for row in people.value_counts().to_pylist()}
+    before = {unit: counted.get(unit, 0) for unit in own}
+    total = (pc.field("level") == "Block") & (pc.field("query") == "total")
+    tables = pq.read_table(out / "pl94-persons-tables" / "tables.parquet", filters=total)
+    told = dict(zip(tables["unit"].to_pylist(), tables["table"].to_pylist(), strict=True))
+    after = {unit: told.get(unit, 0) for unit in own}  # a table without a row is zero
+    most = max(*before.values(), *after.values())
+    maps = [
+        page_pictures.area_map(page_pictures.in_rows(own), values, title, most, named=False)
+        for values, title in ((before, "In the invented nation"), (after, "As published"))
+    ]
+    numbers = {"blocks": len(own), "before": sum(before.values()), "after": sum(after.values())}
+    return f'<div class="pair">{"".join(maps)}</div>', numbers
+
+
+def homes(step: Step, out: Path) -> tuple[str, Done]:
+    """Show the printed table of homes."""
+    return first_table((out / "pl94-units.html").read_text(encoding="utf-8")), {}
+
+
+RESULTS = {drawn.__name__: drawn for drawn in (blocks, homes, guesses)}
+
 # -- the page ------------------------------------------------------------------------------------------------
 
 
 def page(steps: Sequence[Step], noted: Mapping[str, Any], out: Path) -> str:
     """Return the page that leads through the steps."""
     done, nation = noted["done"], noted["nation"]
-    shown = [step for step in steps if step["name"] in done]
+    ran = [step for step in steps if step["name"] in done]
     left = [step["title"] for step in steps if step["name"] not in done]
-    listed = "".join(f'<li><a href="#{step["name"]}">{html.escape(step["title"])}</a></li>' for step in shown)
     body = [
         "<h1>The whole census, rehearsed</h1>",
         f'<p class="mark"><strong>A rehearsal.</strong> Everybody here is invented ({nation["people"]:,} '
         f"people, seed {nation['seed']}): no number on this page says anything about real people. The noise "
         "is real, and so is the account.</p>",
-        "<p>Every product of the 2020 Census from one engine: the Redistricting Data, the Demographic and "
-        "Housing Characteristics, detailed groups of people and of households, and averages over households; "
-        "one ledger, one account, what can still be learned. Each number below was printed by a command that "
-        "ran on this machine.</p>",
-        f'<nav><ol>{listed}<li><a href="#cost">Time, memory, disk</a></li></ol></nav>',
+        '<p class="lead">Every product of the 2020 Census from one engine, with one ledger and one account. '
+        "Each number was printed by a command that ran on this machine, or is counted in its files.</p>",
     ]
+    for step in ran:
+        if "result" in step:
+            result = step["result"] | {"printed": [run["printed"] for run in done[step["name"]]["runs"]]}
+            picture, numbers = RESULTS[result["picture"]](result, out)
+            numbers |= found(result)
+            text, big = (result.get(part, "").strip().format(**numbers) for part in ("text", "big"))
+            body.append(shown(result["title"], f"<p>{text}</p>", picture, "", big))
+    body.append('<h2 id="steps">How it was made</h2>')
+    for number, step in enumerate(ran, start=1):
+        commands = [
+            ("" if run["command"].startswith("!") else run["command"], run["printed"])
+            for run in done[step["name"]]["runs"]
+        ]
+        more = f'<p class="soft">{step["more"]}</p>' if "more" in step else ""
+        title = f'<span id="{step["name"]}">{number}. {html.escape(step["title"])}</span>'
+        body.append(shown(title, "", f"<p>{step['text'].strip()}</p>{more}", folded(commands)))
     if left:
         body.append(f"<p>Left out of this run: {html.escape('; '.join(left))}.</p>")
-    for number, step in enumerate(shown, start=1):
-        body.append(f'<h2 id="{step["name"]}">{number}. {html.escape(step["title"])}</h2>')
-        body.append(f"<p>{step['text'].strip()}</p>")
-        for run in done[step["name"]]["runs"]:
-            command = run["command"]
-            if not command.startswith("!"):
-                body.append(f'<pre class="command">discreet {html.escape(command)}</pre>')
-            body.append(unfolding(run["printed"], step.get("lines", 14)))
-            if command.startswith("explain"):
-                body.append(in_short((out / shlex.split(command)[-1]).read_text(encoding="utf-8")))
-        body.append(f"<p>{step['more']}</p>" if "more" in step else "")
-    body.append(costs(shown, noted))
-    body.append("<footer><p>Made by <code>make census</code>; another size replaces it.</p></footer>")
-    style = (HERE / "style.css").read_text(encoding="utf-8") + MARKED
-    head = (
-        '<meta charset="utf-8"><title>discreet: the whole census, rehearsed</title>\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<style>\n{style}</style>'
+    body.append(costs(ran, noted))
+    links = (
+        '<a href="#top">Results</a><a href="#steps">How it was made</a><a href="#cost">Time, memory, disk</a>'
     )
-    whole = "\n".join(filter(None, body))
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{whole}\n</body></html>\n'
+    footer = "Made by <code>make census</code>; another size replaces it."
+    return document("discreet: the whole census, rehearsed", links, body, footer)
 
 
-MARKED = """.mark { border: 2px solid #b3261e; border-radius: 6px; padding: .6rem .9rem }
-.wide { overflow-x: auto } table { border-collapse: collapse; font-size: .92rem }
-th, td { padding: .25rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap }
-th:first-child, td:first-child { text-align: left; white-space: normal }
-"""
 HEADER = ("step", "seconds", "processor seconds", "memory, GB", "disk, MB")
 
 
@@ -275,7 +311,8 @@ def costs(steps: Sequence[Step], noted: Mapping[str, Any]) -> str:
         '<h2 id="cost">Time, memory, disk</h2>\n'
         f"<p>{people:,} people, {os.cpu_count()} processors, load at most {load:.0f}. Beside other work only "
         "processor seconds can be compared. Memory is the peak of the largest process.</p>\n"
-        f'<div class="wide"><table>{"".join(f"<tr>{row}</tr>" for row in cells)}</table></div>\n'
+        '<div class="wide" tabindex="0" role="region" aria-label="Time, memory, disk">'
+        f"<table>{''.join(f'<tr>{row}</tr>' for row in cells)}</table></div>\n"
         f"<p><strong>Extrapolated, not run.</strong> In proportion to the people, {NATION:,} of them take "
         f"about {whole / 3600:,.1f} processor hours for what grows with them ({names}). What any nation "
         "needs is multiplied, too, so that a small rehearsal overstates it: "

@@ -1,8 +1,7 @@
 """The first two minutes: `make demo` runs the commands of demo/steps.toml, and out/index.html leads through.
 
-The 2020 Census first, then a health survey: what it costs, how accurate it will be, a rehearsal, estimates,
-tables to print, and the risk in words. Every number on the page was printed by a command, or is in a file
-that one wrote.
+A health survey from plan to print, and the 2020 Census. Pictures come first; the commands and all that they
+printed are folded beneath. Every number on the page was printed by a command, or is counted in its files.
 """
 
 from __future__ import annotations
@@ -18,35 +17,39 @@ import shutil
 import sys
 import time
 import tomllib
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+
+import page_pictures
 
 from discreet.cli import run
 from discreet.measurement import write_example
 
 HERE = Path(__file__).parent / "demo"
 SURVEY = "survey"
-PARALLEL = (["account", "dhc-2020"], ["report", "dhc-2020"])
-BLUE, RED = "#0b5cad", "#b3261e"
+SHOWN = ("age", "65+")
+"""The cell of the survey that the pictures show."""
+Step = dict[str, Any]
 
 
 def main(out: Path, jobs: int = 1) -> None:
-    """Run every command, draw what no command draws, and write the page."""
+    """Run every command and write the page."""
     begun = time.monotonic()
     told = tomllib.loads((HERE / "steps.toml").read_text(encoding="utf-8"))
     out.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(out / SURVEY, ignore_errors=True)
     write_example(out / SURVEY)
     os.environ |= {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
-    for number, step in enumerate(told["steps"], start=1):
-        print(f"\n{number}. {step['title']}\n")
-        step["printed"] = []
-        for command in step["commands"]:
-            print(f"$ discreet {command}\n")
-            step["printed"].append(output(command, out / step.get("folder", ""), jobs))
-            print(step["printed"][-1], flush=True)
-        if step.get("picture") == f"{SURVEY}/estimates.png":
-            draw_estimates(out / SURVEY)
+    for tab in told["tabs"]:
+        print(f"\n{tab['title']}")
+        for step in tab["steps"]:
+            step["printed"] = []
+            for command in step["commands"]:
+                print(f"\n$ discreet {command}\n")
+                step["printed"].append(output(command, out / step.get("folder", ""), jobs))
+                print(step["printed"][-1], flush=True)
     (out / "index.html").write_text(page(told, out), encoding="utf-8")
     seconds = time.monotonic() - begun
     print(f"\n{seconds:.0f} seconds. Open {out / 'index.html'}: it leads through what was made.")
@@ -55,7 +58,7 @@ def main(out: Path, jobs: int = 1) -> None:
 def output(command: str, folder: Path, jobs: int) -> str:
     """Run a command and return what it prints; if it fails, so does this."""
     words = shlex.split(command)
-    parallel = ["--jobs", str(jobs)] if words[:2] in PARALLEL else []
+    parallel = ["--jobs", str(jobs)] if words[:2] == ["account", "dhc-2020"] else []
     said, wrong = io.StringIO(), io.StringIO()
     with contextlib.chdir(folder), contextlib.redirect_stdout(said), contextlib.redirect_stderr(wrong):
         status = run([*words, *parallel, "--quiet"])
@@ -64,35 +67,20 @@ def output(command: str, folder: Path, jobs: int) -> str:
     return said.getvalue().strip("\n")
 
 
-def draw_estimates(survey: Path, query: str = "limitation", cell: str = "severe") -> None:
-    """Draw the estimates of one cell with their intervals, beside the counts of the synthetic records."""
-    from matplotlib.figure import Figure
+def found(step: Step) -> dict[str, Decimal]:
+    """Return the numbers that a step looks for in what it printed, with the digits printed.
 
-    parents = {row["unit"]: row["parent"] for row in rows(survey / "units.csv")}
-    truth = dict.fromkeys(parents, 0)
-    for record in rows(survey / "records.csv"):
-        unit = record["unit"] if record[query] == cell else ""
-        while unit:
-            truth[unit] += 1
-            unit = parents[unit]
-    found = rows(survey / "estimates" / "estimates.NOT-PRIVATE.csv")
-    figure = Figure(figsize=(9, 4.2), layout="constrained")
-    axes = figure.subplots(1, 2, width_ratios=[1, 4])
-    for place, level in zip(axes, ("Region", "District"), strict=True):
-        shown = [one for one in found if (one["level"], one["query"], one["cell"]) == (level, query, cell)]
-        at = range(len(shown))
-        low, high = ([float(one[end]) for one in shown] for end in ("lower95", "upper95"))
-        place.vlines(at, low, high, color=BLUE, lw=5, alpha=0.35, label="95 % interval")
-        place.plot(at, [float(one["estimate"]) for one in shown], "o", color=BLUE, label="best estimate")
-        place.plot(at, [truth[one["unit"]] for one in shown], "_", c=RED, ms=12, mew=2, label="true count")
-        place.set_xticks(list(at), [one["unit"] for one in shown], rotation=60, ha="right")
-        place.set_title(f"{level}s")
-        place.axhline(0, color="#888888", lw=0.8)
-        place.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel(f"people, limitation {cell}")
-    figure.legend(*axes[1].get_legend_handles_labels(), ncols=3, frameon=False, loc="outside lower center")
-    figure.suptitle("NOT PRIVATE: a rehearsal with synthetic records", fontsize=10, color=RED)
-    figure.savefig(survey / "estimates.png", dpi=110)
+    >>> found({"find": {"right": "right ([0-9.]+) times"}, "printed": ["right 74.28 times in 100"]})
+    {'right': Decimal('74.28')}
+    """
+    printed = " ".join(" ".join(step["printed"]).split())
+    numbers = {}
+    for name, expression in step.get("find", {}).items():
+        seen = re.search(expression, printed)
+        if seen is None:
+            raise SystemExit(f"{step['title']}: {expression!r} is not in what was printed")
+        numbers[name] = Decimal(seen[1].rstrip("."))
+    return numbers
 
 
 def rows(file: Path) -> list[dict[str, str]]:
@@ -101,82 +89,178 @@ def rows(file: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(stream))
 
 
+def true_counts(survey: Path, attribute: str, value: str) -> dict[str, int]:
+    """Count the invented records with a value in every area."""
+    parents = {row["unit"]: row["parent"] for row in rows(survey / "units.csv")}
+    truth = dict.fromkeys(parents, 0)
+    for record in rows(survey / "records.csv"):
+        unit = record["unit"] if record[attribute] == value else ""
+        while unit:
+            truth[unit] += 1
+            unit = parents[unit]
+    return truth
+
+
+def estimates(survey: Path, query: str, cell: str) -> list[dict[str, str]]:
+    """Return the estimates of one cell in regions and districts."""
+    every = rows(survey / "estimates" / "estimates.NOT-PRIVATE.csv")
+    return [one for one in every if (one["query"], one["cell"]) == (query, cell) and one["level"] != "Nation"]
+
+
+# -- pictures of the steps: each returns the picture, and numbers for the text -------------------------------
+
+
+def guesses(step: Step, out: Path) -> tuple[str, dict[str, Any]]:
+    """Draw how often the best guess is right."""
+    return page_pictures.people(float(found(step)["right"])), {}
+
+
+def districts(step: Step, out: Path) -> tuple[str, dict[str, Any]]:
+    """Draw the districts before and after the noise."""
+    places = [[name.strip(".") for name in row.split()] for row in step["map"].strip().splitlines()]
+    truth = true_counts(out / SURVEY, *SHOWN)
+    noisy = {one["unit"]: round(float(one["estimate"])) for one in estimates(out / SURVEY, *SHOWN)}
+    drawn = {unit: truth[unit] for row in places for unit in row if unit}
+    most = max(drawn.values())
+    maps = [
+        page_pictures.area_map(places, values, title, most)
+        for values, title in ((truth, "In the records"), (noisy, "As published"))
+    ]
+    return f'<div class="pair">{"".join(maps)}</div>', {}
+
+
+def sureness(step: Step, out: Path) -> tuple[str, dict[str, Any]]:
+    """Draw every estimate with its interval, beside the true count."""
+    truth = true_counts(out / SURVEY, *SHOWN)
+    shown = []
+    for one in estimates(out / SURVEY, *SHOWN):
+        if one["level"] == "District":
+            value, lower, upper = (float(one[name]) for name in ("estimate", "lower95", "upper95"))
+            shown.append((one["unit"], value, lower, upper, truth[one["unit"]]))
+    held = sum(lower <= true <= upper for _, _, lower, upper, true in shown)
+    return page_pictures.intervals(shown), {"held": held, "areas": len(shown)}
+
+
+def printed_table(step: Step, out: Path) -> tuple[str, dict[str, Any]]:
+    """Show the first table of the printed page."""
+    return first_table((out / SURVEY / "tables.html").read_text(encoding="utf-8")), {}
+
+
+def promise(step: Step, out: Path) -> tuple[str, dict[str, Any]]:
+    """Draw both curves of the 2020 Census."""
+    curve = rows(out / "dhc-2020-curve.csv")
+    points = [(float(row["epsilon"]), float(row["delta"]), float(row["zcdp_delta"])) for row in curve]
+    return page_pictures.curves(points), {}
+
+
+def variances(step: Step, out: Path) -> tuple[str, dict[str, Any]]:
+    """Draw the standard deviation of each level before and after."""
+    line = re.compile(r"^(\S.*?) {2,}10 queries alike +[\d.]+ +[\d.]+ +([\d.]+) +([\d.]+) ", re.MULTILINE)
+    levels = [(name, float(before), float(after)) for name, before, after in line.findall(step["printed"][0])]
+    return page_pictures.bars(levels, "Standard deviation of the noise"), {}
+
+
+PICTURES = {
+    drawn.__name__: drawn for drawn in (guesses, districts, sureness, printed_table, promise, variances)
+}
+
+
+def first_table(whole: str) -> str:
+    """Return the first table of a page of printed tables with its mark, for the middle of another page.
+
+    >>> first_table("<h1>A</h1><div><table>1</table></div><h1>B</h1><div><table>2</table></div>")
+    '<div class="wide tall" tabindex="0" role="region" aria-label="A"><table>1</table></div>'
+    """
+    mark = re.search('<p class="mark">.*?</p>', whole)
+    title, table = re.search("<h1>(.*?)</h1>", whole), re.search("<table>.*?</table>", whole, re.DOTALL)
+    if title is None or table is None:
+        raise SystemExit("the printed page has no table")
+    opening = f'<div class="wide tall" tabindex="0" role="region" aria-label="{title[1]}">'
+    return f"{mark[0] if mark else ''}{opening}{table[0]}</div>"
+
+
 # -- the page ------------------------------------------------------------------------------------------------
 
 
 def page(told: dict[str, Any], out: Path) -> str:
     """Return the page that leads through the steps."""
-    titles = [html.escape(step["title"]) for step in told["steps"]]
-    listed = [f'<li><a href="#step-{at}">{title}</a></li>' for at, title in enumerate(titles, 1)]
-    body = [
-        "<h1>discreet: the first two minutes</h1>",
-        "<p>What a release of noisy counts costs one person, the least noise it needs, the best numbers from "
-        "it, and what can still be learned. First the 2020 Census, then a health survey from plan to print. "
-        "Everything below was just computed on this machine; every number comes from the output shown.</p>",
-        f'<nav><ol>{"".join(listed)}<li><a href="#next">What to try next</a></li></ol></nav>',
-    ]
-    where = ""
-    for at, (step, title) in enumerate(zip(told["steps"], titles, strict=True), 1):
-        body.append(f'<h2 id="step-{at}">{at}. {title}</h2>\n<p>{step["text"].strip()}</p>')
-        folder = step.get("folder", "")
-        for command, printed in zip(step["commands"], step["printed"], strict=True):
-            moved, where = f"cd out/{folder}\n" if folder != where else "", folder
-            body.append(f'<pre class="command">{moved}discreet {html.escape(command)}</pre>')
-            body.append(unfolding(printed, step.get("lines", 14)))
-            if command.startswith("explain"):
-                body.append(in_short((out / folder / "risk.md").read_text(encoding="utf-8")))
-        if "picture" in step:
-            said = html.escape(" ".join(step["caption"].split()))
-            picture = f'<img src="{step["picture"]}" alt="{said}">'
-            body.append(f"<figure>{picture}<figcaption>{said}</figcaption></figure>")
-        if "frame" in step:
-            body.append(f'<iframe src="{step["frame"]}" title="{title}"></iframe>')
-        body.append(f"<p>{step['more']}</p>" if "more" in step else "")
+    links = "".join(f'<a href="#{tab["name"]}">{tab["title"]}</a>' for tab in told["tabs"])
+    body = ["<h1>Computed just now, on this machine</h1>"]
+    for tab in told["tabs"]:
+        body.append(f'<section id="{tab["name"]}" aria-label="{tab["title"]}">')
+        body.append(f'<p class="lead">{tab["lead"].strip()}</p>')
+        for step in tab["steps"]:
+            picture, numbers = PICTURES[step["picture"]](step, out)
+            numbers |= found(step)
+            where = f"cd out/{step['folder']}" if "folder" in step else ""
+            text = f"<p>{step['text'].strip().format(**numbers)}</p>"
+            more = f'<p class="soft">{step["more"]}</p>' if "more" in step else ""
+            ran = zip(step["commands"], step["printed"], strict=True)
+            body.append(
+                shown(
+                    step["title"],
+                    text + more,
+                    picture,
+                    folded(ran, where),
+                    step.get("big", "").format(**numbers),
+                )
+            )
+        body.append("</section>")
     body.append('<h2 id="next">What to try next</h2>')
     body.append("<p>In the folder of the checkout, after <code>. .venv/bin/activate</code>:</p>")
     for one in told["next"]:
-        command = html.escape(one["command"].strip())
-        body.append(f'<p>{html.escape(one["text"])}:</p><pre class="command">{command}</pre>')
-    body.append(
-        "<footer><p>Made by <code>make demo</code>. A second run replaces these files; keep what you change "
-        "elsewhere.</p></footer>"
+        body.append(f'<p>{one["text"]}:</p><pre class="command">{html.escape(one["command"].strip())}</pre>')
+    footer = (
+        "Made by <code>make demo</code>. A second run replaces these files; keep what you change elsewhere."
     )
+    return document("discreet: the first two minutes", links, body, footer)
+
+
+def shown(title: str, text: str, picture: str, beneath: str, big: str = "") -> str:
+    """Return a step: its number and words on the left, its picture on the right, its commands beneath."""
+    number = f'<p class="big">{big}</p>' if big else ""
+    kind = "step long" if "<table>" in picture else "step"
+    return f'<div class="{kind}"><div><h2>{title}</h2>{number}{text}</div><div>{picture}</div>{beneath}</div>'
+
+
+def folded(ran: Iterable[tuple[str, str]], where: str = "") -> str:
+    """Return commands and what they printed, to unfold; what no command printed has an empty one.
+
+    >>> folded([("account a.toml", "a < b")])  # doctest: +ELLIPSIS
+    '<details>...<pre class="command">discreet account a.toml</pre><pre tabindex="0">a &lt; b</pre></details>'
+    >>> folded([])
+    ''
+    """
+    parts = [
+        (f'<pre class="command">discreet {html.escape(command)}</pre>' if command else "")
+        + f'<pre tabindex="0">{html.escape(printed)}</pre>'
+        for command, printed in ran
+    ]
+    if not parts:
+        return ""
+    what = (
+        "The command, and what it printed"
+        if len(parts) == 1
+        else f"{len(parts)} commands, and what they printed"
+    )
+    moved = f'<pre class="command">{where}</pre>' if where else ""
+    return f"<details><summary>{what}</summary>{moved}{''.join(parts)}</details>"
+
+
+def document(title: str, links: str, body: Sequence[str], footer: str) -> str:
+    """Return a whole page, which loads nothing."""
     style = (HERE / "style.css").read_text(encoding="utf-8")
     head = (
-        '<meta charset="utf-8"><title>discreet: the first two minutes</title>\n'
+        f'<meta charset="utf-8"><title>{title}</title>\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<style>\n{style}</style>'
     )
     whole = "\n".join(filter(None, body))
-    return f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n{whole}\n</body></html>\n'
-
-
-def unfolding(text: str, lines: int) -> str:
-    """Return what a command printed; what is long can be unfolded.
-
-    >>> unfolding("a < b", 3)
-    '<pre>a &lt; b</pre>'
-    >>> unfolding("a\\nb\\nc\\nd\\ne\\nf", 1)
-    '<pre>a</pre><details><summary>5 more lines</summary><pre>b\\nc\\nd\\ne\\nf</pre></details>'
-    """
-    every = text.splitlines()
-    if len(every) <= lines + 4:
-        return f"<pre>{html.escape(text)}</pre>"
-    first, rest = (html.escape("\n".join(part)) for part in (every[:lines], every[lines:]))
-    summary = f"<summary>{len(every) - lines} more lines</summary>"
-    return f"<pre>{first}</pre><details>{summary}<pre>{rest}</pre></details>"
-
-
-def in_short(explained: str) -> str:
-    """Return the leading sentence and the first list of the page of `explain` as HTML.
-
-    >>> in_short("# A\\n\\nSomeone is *right*.\\n\\n## In short\\n\\n- *One.* So & so.\\n\\n## B\\n")
-    '<ul><li>Someone is <em>right</em>.</li><li><em>One.</em> So &amp; so.</li></ul>'
-    """
-    part = explained.partition("## In short\n")[2].partition("\n## ")[0]
-    leading = re.findall("^Someone .+$", explained, re.MULTILINE)[:1]
-    items = [*leading, *re.findall("^- (.+)$", part, re.MULTILINE)]
-    marked = (re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(item)) for item in items)
-    return f"<ul>{''.join(f'<li>{item}</li>' for item in marked)}</ul>"
+    script = (HERE / "tabs.js").read_text(encoding="utf-8")
+    return (
+        f'<!doctype html>\n<html lang="en"><head>{head}</head>\n<body>\n'
+        f'<header><strong>discreet</strong><nav aria-label="Parts">{links}</nav></header>\n'
+        f"<main>\n{whole}\n</main>\n<footer><p>{footer}</p></footer>\n<script>\n{script}</script>\n</body></html>\n"
+    )
 
 
 if __name__ == "__main__":

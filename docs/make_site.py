@@ -201,12 +201,13 @@ def notebook_page(notebook: dict[str, Any], name: str) -> str:
     ```
     """
     parts: list[str] = []
+    language = notebook.get("metadata", {}).get("language_info", {}).get("name", "python").lower()
     for cell in notebook["cells"]:
         text = _joined(cell["source"]).strip("\n")
         if cell["cell_type"] == "markdown":
             parts.append(text)
         elif cell["cell_type"] == "code" and text:
-            parts.append(f"```python\n{text}\n```")
+            parts.append(f"```{language}\n{text}\n```")
             parts += [shown for output in cell.get("outputs", ()) if (shown := _output(output))]
     if not parts or not parts[0].startswith("# "):
         parts.insert(0, f"# {name.replace('-', ' ').capitalize()}")

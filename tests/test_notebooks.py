@@ -11,10 +11,13 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from test_r import missing
 
 DOCS = Path(__file__).parents[1] / "docs"
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 NAMES = [path.stem for path in NOTEBOOKS]
+OF_R = "survey-in-r"
+PACKAGE = DOCS.parent / "r"
 
 
 @pytest.fixture(scope="module")
@@ -50,8 +53,8 @@ def told(output: dict[str, Any]) -> list[str]:
     return [plain, page, *(kind for kind in data if kind.startswith("image/"))]
 
 
-def test_there_are_three() -> None:
-    assert NAMES == ["census-2020", "noisy-tables", "own-release"]
+def test_there_are_five() -> None:
+    assert NAMES == ["accounting-in-python", "census-2020", "noisy-tables", "own-release", OF_R]
     assert len(code(read("census-2020"))) == 10
 
 
@@ -64,7 +67,7 @@ def test_a_notebook_is_stored_with_all_that_it_shows(name: str) -> None:
     assert [cell["execution_count"] for cell in code(notebook)] == list(range(1, len(code(notebook)) + 1))
     assert all(cell["outputs"] for cell in code(notebook))
     kinds = {kind for cell in code(notebook) for one in cell["outputs"] for kind in one.get("data", {})}
-    assert kinds == {"text/plain", "text/html", "image/png"}
+    assert kinds == {"text/plain", "image/png"} | (set() if name == OF_R else {"text/html"})
     for cell in code(notebook):
         for output in cell["outputs"]:
             image = output.get("data", {}).get("image/png", "")
@@ -75,10 +78,41 @@ def test_a_notebook_is_stored_with_all_that_it_shows(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_shows_what_is_stored(name: str, maker: ModuleType) -> None:
+    if name == OF_R and (reason := missing()):
+        pytest.skip(reason)
     made = json.loads(maker.remade(DOCS / "notebooks" / f"{name}.ipynb"))
     for stored, now in zip(code(read(name)), code(made), strict=True):
         source = "".join(stored["source"])
         assert [told(one) for one in now["outputs"]] == [told(one) for one in stored["outputs"]], source
+
+
+def test_what_the_notebook_of_r_calls_is_there() -> None:
+    """Without R, too: functions are the package's, and every option is one of theirs or of the command."""
+    cells = "\n".join("".join(cell["source"]) for cell in code(read(OF_R)))
+    exported = re.findall(
+        r"^export\((\w+)\)", (PACKAGE / "NAMESPACE").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    functions = (PACKAGE / "R" / "questions.R").read_text(encoding="utf-8")
+    called = re.findall(rf"\b({'|'.join(exported)})\(([^()]*(?:\([^()]*\)[^()]*)*)\)", cells)
+    assert {name for name, _ in called} == {
+        "account",
+        "accuracy",
+        "calibrate",
+        "discreet_json",
+        "estimate",
+        "risk",
+    }
+    reference = (DOCS / "reference" / "command-line.md").read_text(encoding="utf-8")
+    for name, given in called:
+        if name == "discreet_json":
+            command, options = re.findall('"([a-z]+)"', given)[0], re.findall('"--([a-z-]+)"', given)
+        else:
+            command, options = {"risk": "risk release"}.get(name, name), re.findall(r"(\w+) = ", given)
+        own = re.search(rf"^{name} <- function\((.*)\) {{$", functions, re.MULTILINE)
+        described = re.split(r"\n##+ ", reference.partition(f"## `discreet {command}`\n")[2])[0]
+        assert described, command
+        for option in options:
+            assert f"`--{option}" in described or (own and re.search(rf"\b{option}\b", own[1])), option
 
 
 def test_an_output_that_changed_is_seen(maker: ModuleType, tmp_path: Path) -> None:

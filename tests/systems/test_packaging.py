@@ -21,7 +21,7 @@ from discreet import __version__
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 ASK = """
 import discreet
@@ -97,7 +97,7 @@ def interpreter(version: str) -> str | None:
 def test_installed_in_a_clean_environment(
     built: tuple[Path, Path], tmp_path: Path, kind: str, version: str
 ) -> None:
-    if kind == "sdist" and version != PYTHONS[-1]:
+    if kind == "sdist" and version != PYTHONS[0]:
         pytest.skip("the sdist builds the same wheel: one version will do")
     python = interpreter(version)
     if python is None:
@@ -177,13 +177,34 @@ def test_the_conda_recipe_needs_what_the_package_needs() -> None:
     assert set(recipe["requirements"]["run"]) == stated
 
 
+def test_what_the_wheel_says_of_itself() -> None:
+    """Every version that is tried is named, and `all` has each extra that adds something to do."""
+    named = [one.rpartition(" ")[2] for one in PROJECT["classifiers"] if " :: Python :: 3." in one]
+    assert tuple(named) == PYTHONS
+    extras = PROJECT["optional-dependencies"]
+    (whole,) = map(Requirement, extras["all"])
+    reached, waiting = set(), set(whole.extras)
+    while waiting:
+        reached |= waiting
+        needed = (Requirement(one) for extra in waiting for one in extras[extra])
+        waiting = {extra for one in needed if one.name == "discreet" for extra in one.extras} - reached
+    others = {"all", "test", "docs", "bench", "interop", "dp-accounting", "opendp", "riskcal"}
+    assert reached == set(extras) - others
+
+
 def test_hints_name_what_works_from_a_checkout() -> None:
-    """There is no `discreet` on a package index; whoever follows such a hint would get nothing, or worse."""
+    """There is no `discreet` on a package index; whoever follows such a hint would get nothing, or worse.
+
+    Only the page about installing says what will work once it is published, and that it does not work yet.
+    """
+    systems = ROOT / "docs" / "reference" / "systems.md"
+    heading = "### Once it is published"
+    assert "None of this works yet" in systems.read_text(encoding="utf-8").partition(heading)[2]
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "src").rglob("*.py")]
     for page in pages:
-        text = page.read_text(encoding="utf-8")
-        assert not re.search(r"pip install ['\"]?discreet", text), page
-        for extras in re.findall(r"pip install ['\"]?\.\[([\w,-]+)\]", text):
+        text = page.read_text(encoding="utf-8").partition(heading if page == systems else "\0")[0]
+        assert not re.search(r"(pipx?|tool) install ['\"]?discreet", text), page
+        for extras in re.findall(r"(?:pipx?|tool) install ['\"]?\.\[([\w,-]+)\]", text):
             assert set(extras.split(",")) <= set(PROJECT["optional-dependencies"]), page
 
 
