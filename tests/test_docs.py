@@ -293,6 +293,13 @@ def test_the_page_on_the_command_line_is_what_the_help_gives(monkeypatch: pytest
     assert len(re.findall(r"^##+ `discreet ", written, re.MULTILINE)) > 30  # every command, and its parts
 
 
+def test_the_glossary_is_what_the_package_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    import make_glossary
+
+    assert make_glossary.PAGE.read_text(encoding="utf-8") == make_glossary.page(), "run `make glossary`"
+
+
 @pytest.mark.skipif(not IS_WHOLE, reason="some are tests of guests")
 def test_sharp_edges_name_tests_that_exist() -> None:
     page = (ROOT / "docs" / "explanation" / "sharp-edges.md").read_text(encoding="utf-8")
