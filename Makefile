@@ -7,7 +7,7 @@ JOBS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help demo census test test-all test-lowest test-interop fuzz torture times lock sbom licences bench bench-nation lint format house \
-  changelog command-line notebooks screenshot docs dist test-wheel clean
+  changelog command-line glossary gallery notebooks screenshot docs dist test-wheel clean
 
 help:
 	@echo "make demo      the first two minutes: the 2020 Census, then a survey of your own; out/index.html"
@@ -28,6 +28,8 @@ help:
 	@echo "make house     how large the package is, and where each idea lives"
 	@echo "make changelog  the next version in CHANGELOG.md, from changelog.d/; DATE=2026-12-01 releases it"
 	@echo "make command-line  docs/reference/command-line.md, from what --help prints"
+	@echo "make glossary  docs/glossary.md, from the terms of the package"
+	@echo "make gallery   docs/gallery.md, with a picture of every command that draws"
 	@echo "make screenshot  the pictures in the README"
 	@echo "make docs      the site, in out/site: works without a network"
 	@echo "make dist      a wheel and an sdist, in dist/"
@@ -213,6 +215,12 @@ changelog:
 
 command-line: $(VENV)/.stamp-run
 	$(BIN)/python docs/make_command_line.py
+
+glossary: $(VENV)/.stamp-run
+	$(BIN)/python docs/make_glossary.py
+
+gallery: $(VENV)/.stamp-test
+	$(BIN)/python docs/make_gallery.py
 
 notebooks: $(VENV)/.stamp-test
 	$(BIN)/python docs/make_notebooks.py

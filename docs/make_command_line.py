@@ -28,6 +28,7 @@ MORE = {
     "completion": "[How to](../howto/shell.md)",
     "compare": "[How to](../howto/compare-releases.md)",
     "estimate": "[Reference](estimation.md#discreet-estimate)",
+    "help": "[Glossary](../glossary.md)",
     "init": "[How to](../howto/init.md)",
     "ledger": "[Reference](measurements.md#the-ledger)",
     "measure": "[How to](../howto/measure.md), [files](measurements.md)",
@@ -61,6 +62,10 @@ unless an option says that it stands instead.
 """
 
 
+_TAKEN = ("Arguments", "Parameters")
+"""The boxes of a help with what a command takes."""
+
+
 @dataclass(frozen=True)
 class Help:
     """What `--help` says of one command."""
@@ -69,12 +74,18 @@ class Help:
     text: tuple[str, ...]
     """Paragraphs outside the boxes, without the examples."""
     boxes: dict[str, dict[str, str]]
-    """Arguments, options (`Parameters`) and commands, with their meanings."""
+    """Arguments, options (`Parameters`) and groups of commands, with their meanings."""
 
     @property
     def rows(self) -> list[tuple[str, str]]:
         """Arguments and options, with their meanings."""
-        return [row for box in ("Arguments", "Parameters") for row in self.boxes.get(box, {}).items()]
+        return [row for box in _TAKEN for row in self.boxes.get(box, {}).items()]
+
+    @property
+    def commands(self) -> dict[str, list[str]]:
+        """The commands of the program, or of a group, by the box in which they are listed."""
+        boxes = {title: [*rows] for title, rows in self.boxes.items() if title not in (*_TAKEN, "Options")}
+        return {title: [name for name in names if not name.startswith("-")] for title, names in boxes.items()}
 
 
 def read(printed: str) -> Help:
@@ -109,9 +120,9 @@ def ask(*words: str) -> Help:
 
 
 def commands() -> dict[tuple[str, ...], Help]:
-    """Return the help of every command and of what it is made of, in the order of the help."""
+    """Return the help of every command and of what it is made of, in the order of the alphabet."""
     found: dict[tuple[str, ...], Help] = {}
-    waiting: list[tuple[str, ...]] = [(name,) for name in _names(ask())]
+    waiting: list[tuple[str, ...]] = [(name,) for name in sorted(_names(ask()))]
     while waiting:
         words = waiting.pop(0)
         found[words] = ask(*words)
@@ -120,7 +131,7 @@ def commands() -> dict[tuple[str, ...], Help]:
 
 
 def _names(said: Help) -> list[str]:
-    return [name for name in said.boxes.get("Commands", {}) if not name.startswith("-")]
+    return [name for names in said.commands.values() for name in names]
 
 
 def shared(found: Iterable[Help]) -> list[tuple[str, str]]:
@@ -142,8 +153,16 @@ def page() -> str:
     """Return the whole page."""
     found = commands()
     once = shared(found.values())
-    listed = [f"[`{words[0]}`](#discreet-{words[0]})" for words in found if len(words) == 1]
-    parts = [HEAD, ", ".join(listed) + ".\n", "## In several commands\n", _list(once)]
+    listed = (
+        f"| {title} | {', '.join(f'[`{name}`](#discreet-{name})' for name in names)} |\n"
+        for title, names in ask().commands.items()
+    )
+    parts = [
+        HEAD,
+        f"| group | commands |\n| --- | --- |\n{''.join(listed)}",
+        "## In several commands\n",
+        _list(once),
+    ]
     where = dict.fromkeys(once, "[above](#in-several-commands)")
     for words, said in found.items():
         name = f"discreet {' '.join(words)}"

@@ -293,6 +293,29 @@ def test_the_page_on_the_command_line_is_what_the_help_gives(monkeypatch: pytest
     assert len(re.findall(r"^##+ `discreet ", written, re.MULTILINE)) > 30  # every command, and its parts
 
 
+@pytest.mark.skipif(not IS_WHOLE, reason="the gallery has all commands")
+def test_the_gallery_has_every_command_that_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    from discreet.cli.completion import completed_commands
+
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    import make_gallery
+
+    assert make_gallery.PAGE.read_text(encoding="utf-8") == make_gallery.page(), "run `make gallery`"
+    draws = {one.words for one in completed_commands() if "--plot" in {name for name, _, _ in one.options}}
+    shown = {one.name.replace("-", " "): one for one in make_gallery.GALLERY}
+    assert set(shown) == draws
+    assert all(one.line.startswith(f"{name} ") for name, one in shown.items())
+    there = {file.name for file in make_gallery.PICTURES.iterdir()}
+    assert there == {f"{one.name}.png" for one in make_gallery.GALLERY}
+
+
+def test_the_glossary_is_what_the_package_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(ROOT / "docs")
+    import make_glossary
+
+    assert make_glossary.PAGE.read_text(encoding="utf-8") == make_glossary.page(), "run `make glossary`"
+
+
 @pytest.mark.skipif(not IS_WHOLE, reason="some are tests of guests")
 def test_sharp_edges_name_tests_that_exist() -> None:
     page = (ROOT / "docs" / "explanation" / "sharp-edges.md").read_text(encoding="utf-8")

@@ -57,6 +57,8 @@ class Command:
     runs: str
     prints: str = ""
     """The type of what it prints with --json (module:name); a group of commands has none."""
+    group: str = ""
+    """Where the help of the program lists it; only a command of one word has a group."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +140,10 @@ def read_guest(name: str, file: Path) -> Guest:
         )
     commands = []
     for words, said in stated.get("commands", {}).items():
-        if not isinstance(said, dict) or said.keys() - {"prints"} != {"help", "runs"}:
-            _refuse(
-                name, f"the command {words!r} needs a help and what it runs, maybe prints, and nothing else"
-            )
+        optional = {"prints"} if " " in words else {"prints", "group"}
+        if not isinstance(said, dict) or said.keys() - optional != {"help", "runs"}:
+            may = " and ".join(sorted(optional))
+            _refuse(name, f"the command {words!r} needs help and runs, may have {may}, and nothing else")
         commands.append(Command(words, **said))
     modules = stated.get("answers", {}).get("modules", [])
     needs, offers = stated.get("needs", []), stated.get("offers", {})

@@ -186,3 +186,32 @@ def test_svg_for_a_page_has_its_own_ids_and_the_colours_of_the_page() -> None:
     assert ids
     assert all(name.startswith("one-") for name in ids)
     assert "xmlns" not in head
+
+
+def test_lines_whose_ends_are_apart_are_labelled_there() -> None:
+    def panel(ends: tuple[float, float], *more: Dots) -> Panel:
+        lines = [Line(points([0, 1], [0, end]), f"to {end}", place=place) for place, end in enumerate(ends)]
+        return Panel(Axis("x"), Axis("y", 0.0, 1.0), (*lines, *more))
+
+    dots = Panel(Axis("x"), Axis("z"), (Dots(points([0, 1], [1, 2]), "dots"),))
+    figure = figure_of(Picture((panel((0.2, 0.9)), panel((0.5, 0.51)), dots)))
+    apart, near, last = figure.axes
+    assert [text.get_text() for text in apart.texts] == ["to 0.2", "to 0.9"]
+    assert apart.get_legend() is None
+    assert not near.texts
+    figure.canvas.draw()
+    for ax in (near, last):  # a legend covers nothing: it is below
+        legend = ax.get_legend()
+        assert legend is not None
+        assert legend.get_window_extent().y1 < ax.get_window_extent().y0
+
+
+def test_no_place_is_empty_and_one_bar_does_not_fill_a_picture() -> None:
+    bar = Panel(Axis(names=("one",)), Axis("share"), (Bars(points([0], [1]), "right"),))
+    figure = figure_of(Picture((bar, bar, bar), across=2))
+    wide = [ax.get_position().width for ax in figure.axes]
+    assert len(wide) == 3
+    assert wide[2] > 1.9 * wide[0]
+    low, high = figure.axes[0].get_xlim()
+    assert high - low >= 4
+    assert not figure.legends

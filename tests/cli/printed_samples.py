@@ -218,6 +218,7 @@ SAMPLES: tuple[tuple[str, ...], ...] = (
     (SURVEY, MEASURE, "estimate noisy --out t.xlsx --print 'age * limitation'"),
     (SURVEY, MEASURE, f"estimate {NOISY} --out a --release survey --units survey/units.csv"),
     (SURVEY, MEASURE, f"estimate {NOISY} --out a --units survey/units.csv"),
+    ("help", "help account", "help presets", "help trade-off curve"),
     ("example rules --name policy", "example detailed --name birthplace"),
     ("explain --epsilon 1 --delta 0 --prior 1/2 --guess 1/100 --false-positive-rate 1e-3",),
     (SURVEY, LEDGER, f"{REAL} --post consistent --invariant Region/total"),

@@ -147,7 +147,9 @@ def test_what_cannot_be_used(refused, small, arguments, message):
 
 
 def test_delta_is_needed_and_checked(refused, small):
-    assert "--delta requires an argument" in refused("calibrate", small, "--zcdp")
+    assert "calibrate needs --delta D (The delta of the promise, such as 1e-10)" in refused(
+        "calibrate", small, "--zcdp"
+    )
     assert "strictly between 0 and 1" in refused("calibrate", small, "--zcdp", "--delta", "1")
 
 

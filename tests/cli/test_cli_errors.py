@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 from pathlib import Path
 
@@ -58,7 +59,7 @@ def test_no_target(refused):
         (["--pair", "1", "1", PRESET], "for one release"),
         (["--neighbours", "bonded"], 'Did you mean "bounded"?'),
         (["--delt", "1e-5"], "Did you mean --delta?"),
-        (["--delta"], "--delta requires an argument"),
+        (["--delta"], "--delta needs a value D (Epsilon at this delta"),
         (["pl94-2020-units"], "cannot be accounted for together"),
     ],
 )
@@ -74,8 +75,15 @@ def test_show_cannot_print_two_forms(refused):
     assert "cannot be used together" in refused("show", PRESET, "--json", "--toml")
 
 
+def test_all_that_is_needed_is_named_with_what_it_is_for(refused, discreet):
+    said = refused("explain")
+    assert "explain needs --epsilon E (The epsilon of the promise); --delta D (The delta of" in said
+    assert "--epsilon" not in refused("explain", "--epsilon=1")
+    assert len(json.loads(discreet("explain", "--json").out)["problems"]) == 2
+
+
 def test_compare_needs_two(refused):
-    assert "requires an argument" in refused("compare", PRESET)
+    assert "compare needs B (A preset's name, a TOML file" in refused("compare", PRESET)
 
 
 # -- output paths, all checked before the long work ------------------------------------------------------

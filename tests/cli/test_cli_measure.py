@@ -215,7 +215,9 @@ def test_counts_and_out_are_needed(refused, here):
     assert "give either counts or records; neither is given" in refused(
         "measure", "release.toml", "--out", "published", "--no-ledger"
     )
-    assert "--out requires an argument" in refused("measure", "release.toml", "--counts", "counts.csv")
+    assert "measure needs --out DIR (A new directory" in refused(
+        "measure", "release.toml", "--counts", "counts.csv"
+    )
 
 
 @pytest.mark.parametrize("command", ["measure", "estimate"])
@@ -280,7 +282,7 @@ def test_post_that_cannot_be_done(measure, refused):
     assert "there are no measurements in" in refused("estimate", "nowhere", "--out", "new")
     assert "exists and is not empty" in refused("estimate", "published", "--out", "published")
     assert "there is no file" in refused("estimate", "published", "--out", "new", "--units", "no.csv")
-    assert "--out requires an argument" in refused("estimate", "published")
+    assert "estimate needs --out DIR (A new directory" in refused("estimate", "published")
     assert _names(".") == before
 
 

@@ -116,7 +116,7 @@ def office(folder: Path, toml: str, points: str = "[discreet.guests]\noffice = o
 def test_a_guest_is_listed_without_being_imported(tmp_path: Path) -> None:
     said = 'years.help = "For how many years."\nyears.runs = "office_part.command:app"\n'
     office(tmp_path, f'[commands]\n{said}"risk years".help = "Risk by year."\n"risk years".runs = "x:app"\n')
-    assert "│ years          For how many years." in printed(tmp_path, "--help")
+    assert re.search("─ Others ─+╮\n│ years +For how many years", printed(tmp_path, "--help"))
     assert "years" in commands_in(printed(tmp_path, "risk", "--help"))
     assert "did you mean" in printed(tmp_path, "year", status=2).lower()
 
@@ -124,7 +124,10 @@ def test_a_guest_is_listed_without_being_imported(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("toml", "message"),
     [
-        ("[commands]\nyears.help = 'x'\n", "the command 'years' needs a help and what it runs"),
+        (
+            "[commands]\nyears.help = 'x'\n",
+            "the command 'years' needs help and runs, may have group and prints",
+        ),
         (
             "[command]\n",
             "guest.toml has an unknown section 'command'; it may have needs, commands, answers, offers",

@@ -103,6 +103,15 @@ def headings(table: PrintedTable, printed: PrintedTables) -> list[list[HeadCell]
     return rows
 
 
+def columns_said(first: int, last: int, of_all: int) -> str:
+    """Say which columns of a table stand on a page.
+
+    >>> columns_said(1, 8, 20), columns_said(20, 20, 20)
+    ('columns 1 to 8 of 20', 'column 20 of 20')
+    """
+    return f"columns {first} to {last} of {of_all}" if last > first else f"column {first} of {of_all}"
+
+
 def count_text(value: float) -> str:
     """Write a whole number of a table.
 
@@ -166,6 +175,8 @@ def _footnotes(table: PrintedTable, printed: PrintedTables) -> Iterator[str]:
         )
     if not printed.additive:
         yield "Releases that differ were combined number by number: totals are NOT ADDITIVE."
+    if printed.margins != "none" and any(0.0 in row for row in table.margins.tolist()):
+        yield "±0: the number is exact: no record can have these values, or it was published without noise."
     if any(isnan(value) for value in table.values.ravel().tolist()):
         yield f"{_NOTHING} No measurement determines this number."
 

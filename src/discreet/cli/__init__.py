@@ -15,34 +15,36 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cache, partial
 from types import FrameType
 from typing import TYPE_CHECKING, NoReturn, get_args
 
-from discreet.cli.commands import commands_of, unknown_command
+from discreet.cli.commands import command_groups, unknown_command
 from discreet.errors import DiscreetError, visible
 
 if TYPE_CHECKING:
-    from cyclopts import App, Token
+    from cyclopts import App, Group, MissingArgumentError, Token
+    from cyclopts.argument import Argument
 
 STATUSES = {
     "0": "done; also if the reader of a pipe, such as head, closed it",
-    "1": "a bug, with its traceback; of verify, registry, risk audit: it does not hold",
-    "2": "the input cannot be used, and nothing was written; or a check found a problem",
+    "1": "a bug; or verify, registry or risk audit found it false",
+    "2": "bad input, nothing written; or a check found a problem",
     "130, 143, 129": "stopped by Ctrl-C, SIGTERM, SIGHUP",
 }
 """Exit statuses, and what they mean."""
 
 BEGIN = """\
-discreet: exact accounting, calibrated noise, release and disclosure risk for differential privacy.
+discreet: exact accounting, noise, release and risk for differential privacy.
 
-  discreet presets                             the releases that come with it, such as dhc-2020
-  discreet account dhc-2020                    what one costs a person, exactly
-  discreet explain --epsilon 4 --delta 1e-6    what an epsilon means, in plain words
-  discreet example survey                      files to plan a release of your own from
-  discreet workbench --open                    decide with live figures, in the browser
+  discreet presets                           the releases that come with it
+  discreet account dhc-2020                  what one costs a person, exactly
+  discreet explain --epsilon 4 --delta 1e-6  what an epsilon means
+  discreet example survey                    files to plan your own release from
+  discreet workbench --open                  decide with live figures
 
-`discreet --help` lists all commands; the help of each ends with an example that runs as it stands.
+`discreet --help` lists all commands; the help of each ends with an example to
+run as it stands. `discreet help TERM` says what a term means, such as epsilon.
 """
 """What the program says without arguments: where to begin."""
 
@@ -110,9 +112,20 @@ def build_app() -> App:
         version=_version,
         default_parameter=Parameter(negative=(), show_default=False, converter=_converted),
     )
-    for command in sorted(commands_of(), key=lambda named: named.name):
-        program.command(command.runs, name=command.name, help=command.help)
+    for title, commands in command_groups().items():
+        for command in commands:
+            program.command(command.runs, name=command.name, help=command.help, group=_group(title))
+    for flag in ("--help", "--version"):
+        program[flag].group = _group("Options")
     return program
+
+
+@cache
+def _group(title: str) -> Group:
+    """Return a group of commands: one object for a title, since commands keep theirs."""
+    from cyclopts import Group
+
+    return Group(title, sort_key=([*command_groups(), "Options"].index(title)))
 
 
 def _converted(kind: type, tokens: Sequence[Token]) -> object:
@@ -145,7 +158,13 @@ def run(arguments: Sequence[str]) -> int:
         return 0
     complain = partial(_complain, as_json="--json" in arguments)
     try:  # loading takes a moment, in which Ctrl-C ends the program as it does later
-        from cyclopts import CycloptsError, UnknownCommandError, UnknownOptionError, UnusedCliTokensError
+        from cyclopts import (
+            CycloptsError,
+            MissingArgumentError,
+            UnknownCommandError,
+            UnknownOptionError,
+            UnusedCliTokensError,
+        )
 
         try:
             build_app()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
@@ -159,10 +178,11 @@ def run(arguments: Sequence[str]) -> int:
             meant = _MEANT.get(error.token.keyword or "")
             return complain(f"unknown option {meant}" if meant else str(error))
         except CycloptsError as error:
-            option = re.search(r"Did you mean (--\S+) instead of (--\S+)\?", str(error))
-            return complain(
-                f"unknown option {option[2]}; did you mean {option[1]}?" if option else str(error)
-            )
+            if option := re.search(r"Did you mean (--\S+) instead of (--\S+)\?", str(error)):
+                return complain(f"unknown option {option[2]}; did you mean {option[1]}?")
+            if isinstance(error, MissingArgumentError):
+                return complain(*_missing(error, arguments))
+            return complain(str(error))
     except DiscreetError as error:
         return complain(error.line, error.problems)
     except BrokenPipeError:  # the reader, such as head, has seen enough
@@ -179,6 +199,35 @@ def run(arguments: Sequence[str]) -> int:
             return 0
         return stop.code if isinstance(stop.code, int) else 1
     return 0
+
+
+def _missing(error: MissingArgumentError, arguments: Sequence[str]) -> tuple[str, list[str]]:
+    """Say of all that a command needs and was not given what it is for."""
+    first = error.argument
+    assert first is not None
+    command = " ".join(error.command_chain or ())
+    if error.keyword is not None:  # it is there, without its value
+        return f"{error.keyword} needs a value {_needed(first).removeprefix(error.keyword).strip()}", []
+    given = {text.partition("=")[0] for text in arguments}
+    app = build_app()
+    for word in error.command_chain or ():
+        app = app[word]
+    others = [
+        argument
+        for argument in app.assemble_argument_collection()
+        if argument.required and argument.name.startswith("--") and given.isdisjoint(argument.names)
+    ]
+    needed = {argument.name: _needed(argument) for argument in (first, *others)}
+    return f"{command} needs {'; '.join(needed.values())}", [
+        f"{command} needs {one}" for one in needed.values()
+    ]
+
+
+def _needed(argument: Argument) -> str:
+    """Name an option and its value, and say what it is for."""
+    shown = argument.parameter
+    named = " ".join(filter(None, (argument.name, shown.metavar if argument.name.startswith("-") else "")))
+    return f"{named} ({(shown.help or '').rstrip('.')})"
 
 
 def _complain(message: str, problems: Sequence[str] = (), *, as_json: bool) -> int:

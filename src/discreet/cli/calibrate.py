@@ -26,7 +26,7 @@ app = console.command(
     "dhc-2022-08-25 --risk predictive=20%,prior=1/100,false-positive-rate=1e-3 --delta 1e-10",
     "dhc-2022-08-25 --epsilon 4 --delta 1e-10 --law best --for margin",
     "dhc-2022-08-25 --moe State=5,Block=40 --delta 1e-10",
-    note="A limit on risk is one of these; --risk may be repeated, and all limits are kept:\n"
+    note="A limit on risk is one of these; --risk may be repeated, to keep several:\n"
     "  right=60%,prior=1/2\n"
     "  predictive=20%,prior=1/100,false-positive-rate=1e-3\n"
     "  guess=1/2016,most=5%\n"

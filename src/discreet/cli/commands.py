@@ -45,6 +45,27 @@ def commands_of(group: str = "") -> list[Command]:
     return [command for command in all_commands().values() if command.name.rpartition(" ")[0] == group]
 
 
+GROUPS = ("Plan", "Release", "Read", "Prove")
+"""What people do, in the order in which they do it; the groups that only guests have follow."""
+
+_LAST = "Tools"
+_OTHERS = "Others"
+"""Where a guest's command stands that names no group."""
+
+
+def command_groups() -> dict[str, list[Command]]:
+    """Return the commands of the program by group, as its help lists them.
+
+    >>> [command.name for command in command_groups()["Read"]]
+    ['check-tables', 'estimate']
+    """
+    found: dict[str, list[Command]] = {group: [] for group in GROUPS}
+    for command in sorted(commands_of(), key=lambda named: named.name):
+        found.setdefault(command.group or _OTHERS, []).append(command)
+    found[_LAST] = found.pop(_LAST)
+    return found
+
+
 def unknown_command(name: str = "", *, group: str = "") -> str:
     """Return what to say of a command that is not there, and which may be meant.
 

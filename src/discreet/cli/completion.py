@@ -37,10 +37,10 @@ def completion(
     shell: Annotated[Shell, option("The shell.", "bash|zsh|fish")], /, *, json: console.Json = False
 ) -> None:
     """Print a script that completes commands, options, presets, files and names of levels."""
-    from discreet.answers.answer import Answer, Paragraph
+    from discreet.answers.answer import Answer, Verbatim
 
     script = SCRIPTS[shell](list(completed_commands()))
-    said = (Paragraph(script.rstrip("\n"), wraps=False),)
+    said = (Verbatim(script.rstrip("\n")),)
     Screen(json=json, quiet=True).tell(Answer(shell, {"shell": shell, "script": script}, said))
 
 

@@ -28,7 +28,7 @@ from discreet.cli.commands import commands_of
 from discreet.errors import DiscreetError, InputError, install_hint, visible
 from discreet.files import check_writable, csv_text, write_whole
 from discreet.numbers import fraction, read_delta, whole
-from discreet.questions import Option
+from discreet.questions import Option, folded_command
 
 if TYPE_CHECKING:
     from discreet.answers import Answer
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
 
 _MOST_JOBS = 256
 _LARGEST_EPSILON = 10**6
-
-_HELP_WIDTH = 80
-"""Columns that an example may take."""
 
 TRY = "To try it, in an empty directory:"
 """What stands above commands of a help that run as they stand."""
@@ -314,23 +311,6 @@ def read_by_level(text: str | None, option: str, release: Release | None = None)
     return values
 
 
-def _folded(line: str) -> str:
-    r"""Write a command so that 80 columns hold it, and it can be pasted from there.
-
-    >>> print(_folded("discreet measure survey --records records.csv --units units.csv --rehearsal 1 --json"))
-      discreet measure survey --records records.csv --units units.csv \
-          --rehearsal 1 --json
-    """
-    made = [" "]
-    for part in line.split(" --"):  # an option stays with its value
-        word = part if made == [" "] else f"--{part}"
-        if len(made[-1]) + len(word) + 3 > _HELP_WIDTH:
-            made[-1] += " \\"
-            made.append("     ")
-        made[-1] += f" {word}"
-    return "\n".join(made)
-
-
 OFFERED: dict[str, Callable[[], Iterable[str]]] = {}
 """By command: the words that completion offers after it, where its declaration does not say them."""
 
@@ -360,7 +340,7 @@ def command(
     title = "Example:" if len(examples) == 1 else "Examples:"
     blocks = {title: [f"{name} {example}".rstrip() for example in examples], TRY: tries}
     shown = "\n\n".join(
-        "\n".join([head, *(_folded(f"discreet {line}") for line in lines)])
+        "\n".join([head, *(folded_command(f"discreet {line}", indent="  ") for line in lines)])
         for head, lines in blocks.items()
         if lines
     )

@@ -16,7 +16,7 @@ app = console.command(
     "dhc-2020 --facts facts.toml --out dhc.yaml",
     "dhc-2020-persons dhc-2020-units --check dhc.yaml",
     "dhc-2020 --template",
-    note="Exit status: 0 written, or all adds up; 1 something does not; 2 the input cannot be used.\n\n",
+    note="Exit status: 0 written, or all adds up; 1 something does not; 2 bad input.\n\n",
 )
 
 

@@ -86,6 +86,12 @@ _SYMBOLS = {
 }
 _SLACK = 0.015
 """Room beyond 0 and 100 %."""
+_FEW = 4
+"""As wide as so many names is an axis below at least."""
+_BELOW = 4.5
+"""How far below its panel a legend stands, in letters: under the numbers and the title of the axis."""
+_APART = 0.07
+"""How far apart, as a part of its height, the ends of lines are that have their labels beside them."""
 _MANY = 20
 """More panels than this are small ones, which share both axes."""
 
@@ -110,10 +116,13 @@ def figure_of(picture: Picture, look: Any = None, *, new: Callable[..., Figure] 
         is_small = many > _MANY
         size = picture.size or _size(picture, across)
         figure = (new or Figure)(figsize=size, layout=None if is_small else "constrained")
-        grid = figure.subplots(
-            -(-many // across), across, squeeze=False, sharex=is_small, sharey=picture.shares_y
-        )
-        axes = list(grid.flat)
+        if many % across and not is_small and not picture.shares_y:
+            axes = _filled(figure, many, across)
+        else:
+            grid = figure.subplots(
+                -(-many // across), across, squeeze=False, sharex=is_small, sharey=picture.shares_y
+            )
+            axes = list(grid.flat)
         if picture.title:
             figure.suptitle(picture.title)
         for number, (ax, panel) in enumerate(zip(axes, picture.panels, strict=False)):
@@ -131,6 +140,24 @@ def figure_of(picture: Picture, look: Any = None, *, new: Callable[..., Figure] 
             _tighten(figure, axes[:many])
         _explain(figure, axes, many, size[0])
     return figure
+
+
+def _filled(figure: Figure, many: int, across: int) -> list[Axes]:
+    """Return axes for panels whose last row is not full: they are wider there, so that no place is empty.
+
+    >>> from matplotlib.figure import Figure
+    >>> axes = _filled(Figure(), 3, 2)
+    >>> [axis.get_subplotspec().colspan for axis in axes]
+    [range(0, 1), range(1, 2), range(0, 2)]
+    """
+    last = many % across
+    grid = figure.add_gridspec(-(-many // across), across * last)
+    places = [(number // across, number % across) for number in range(many)]
+    wides = [across if row == many // across else last for row, _ in places]
+    return [
+        figure.add_subplot(grid[row, at * wide : (at + 1) * wide])
+        for (row, at), wide in zip(places, wides, strict=True)
+    ]
 
 
 def drawn_in(answer: Answer, name: str = "", ax: Axes | Sequence[Axes] | None = None) -> Axes | list[Axes]:
@@ -397,7 +424,8 @@ def _dress(ax: Axes, ruler: Ruler, axis: Axis) -> None:
         # lines that hug an end stay visible
         low, high = -_SLACK if low == 0 else low, 1 + _SLACK if high == 1 else high
     if axis.names:
-        low, high = (-0.5, len(axis.names) - 0.5)
+        beside = 0.0 if upright else max(0, _FEW - len(axis.names)) / 2  # one bar does not fill a picture
+        low, high = (-0.5 - beside, len(axis.names) - 0.5 + beside)
     if axis.is_downward:
         low, high = high, low
     if upright:
@@ -472,12 +500,58 @@ def _explain(figure: Figure, axes: Sequence[Axes], many: int, wide: float) -> No
     """Write one legend below the panels if they show the same, or else one in each."""
     told = [ax.get_legend_handles_labels() for ax in axes[:many]]
     handles, labels = told[0]
+    from matplotlib.container import BarContainer
+
     if not all(set(others) <= set(labels) for _, others in told):
         for ax in axes[:many]:
-            ax.legend(loc="best")
+            place = ax.get_subplotspec()
+            part = 1.0 if place is None else len(place.colspan) / place.get_gridspec().ncols
+            if not _label_ends(ax):
+                columns = _columns_of_legend(ax.get_legend_handles_labels()[1], part * wide)
+                # inside it would cover what is drawn
+                ax.legend(loc="upper center", bbox_to_anchor=(0.5, 0.0), borderaxespad=_BELOW, ncols=columns)
+    elif len(labels) == 1 and isinstance(handles[0], BarContainer):
+        return  # the axis says what the bars are
     elif many > _MANY and len(axes) > many:
         axes[-1].legend(handles, labels, loc="center right")
     elif labels:
-        room, letters = 15 * wide, [9 + len(label) for label in labels]  # the line, the gap, and the label
-        rows = 1 if sum(letters) < room else math.ceil(len(labels) / max(1, room // max(letters)))
-        figure.legend(handles, labels, loc="outside lower center", ncols=math.ceil(len(labels) / rows))
+        columns = _columns_of_legend(labels, wide)
+        figure.legend(handles, labels, loc="outside lower center", ncols=columns)
+
+
+def _columns_of_legend(labels: Sequence[str], wide: float) -> int:
+    """Return in how many columns labels stand that have so many inches.
+
+    >>> _columns_of_legend(["exact", "zCDP"], 7.2), _columns_of_legend(["exact", "zCDP"], 1.5)
+    (2, 1)
+    """
+    room, letters = 15 * wide, [9 + len(label) for label in labels]  # the line, the gap, and the label
+    rows = 1 if sum(letters) < room else math.ceil(len(labels) / max(1, room // max(letters)))
+    return max(1, math.ceil(len(labels) / rows))
+
+
+def _label_ends(ax: Axes) -> bool:
+    """Write the labels of lines beside their right ends, if these are apart; return whether it was done."""
+    handles, labels = ax.get_legend_handles_labels()
+    lines = [line for line in ax.lines if line in handles and line.get_linestyle() != "None"]
+    if len(lines) != len(handles):
+        return False
+    ends = [(float(np.max(line.get_xdata())), float(np.asarray(line.get_ydata())[-1])) for line in lines]
+    shown = ax.transAxes.inverted().transform(ax.transData.transform(ends))
+    heights = np.sort(shown[:, 1])
+    if not (np.all(np.isfinite(shown)) and np.all(np.diff(heights) > _APART)):
+        return False
+    if not (np.all(shown[:, 0] > 0.5) and np.all((heights >= 0) & (heights <= 1))):
+        return False
+    for line, label, end in zip(lines, labels, ends, strict=True):
+        ax.annotate(
+            label,
+            end,
+            (4, 0),
+            textcoords="offset points",
+            color=line.get_color(),
+            va="center",
+            fontsize=8,
+            annotation_clip=False,
+        )
+    return True

@@ -21,6 +21,7 @@ from discreet.answers.answer import (
     Verbatim,
 )
 from discreet.errors import visible
+from discreet.questions import folded_command
 
 _WIDTH = 100
 """Columns of prose where there is no terminal to ask."""
@@ -57,7 +58,10 @@ def _part_text(part: Part) -> str:
             facts = (f"{fact.label}: {fact.value}. {fact.proof or fact.note}" for fact in part.facts)
             return "\n".join(_paragraph(Paragraph(fact)) for fact in facts)
         case Verbatim():
-            return visible(part.text)
+            lines = visible(part.text).split("\n")
+            return "\n".join(
+                folded_command(line) if _width() and _is_command(line) else line for line in lines
+            )
         case Illustration():
             return _paragraph(Paragraph(f"{part.title}: {part.shows}"))
         case Heading():
@@ -68,13 +72,19 @@ def _part_text(part: Part) -> str:
             return _paragraph(Paragraph(part, indent=""))
 
 
+def _is_command(line: str) -> bool:
+    return line.startswith("discreet ") and not line.endswith("\\")
+
+
 def _paragraph(part: Paragraph) -> str:
     words = visible(str(part.text))
-    if not part.wraps:
+    width = min(_WIDTH, _width() or _WIDTH)
+    is_row = words.startswith("|")  # of a table in Markdown
+    if not part.wraps and (is_row or not _width() or len(words) <= width):
         return words
     return textwrap.fill(
         words,
-        min(_WIDTH, _width() or _WIDTH),
+        width,
         subsequent_indent=part.indent,
         break_long_words=False,
         break_on_hyphens=False,

@@ -5,14 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 from importlib.util import find_spec
-from math import isnan
+from itertools import pairwise
+from math import ceil, isnan
 from pathlib import Path
 from typing import Any
 
 from discreet.answers.printed import (
+    TOTAL,
+    columns_said,
     count_text,
     error_name,
     footnotes,
@@ -166,8 +170,17 @@ tr.beneath td, tr.beneath th { padding-top: 0; }
 tr.beneath th { color: var(--soft); font-size: .87em; }
 ul { margin: .7rem 0 0; padding: 0; list-style: none; max-width: 60rem; color: var(--soft);
   font-size: .87rem; }
+.parts { display: none; }
+.parts table { table-layout: fixed; width: auto; margin-bottom: 1.2rem;
+  border-bottom: 2px solid var(--rule); }
+@page { margin: @margin; size: @turned; }
 @media print {
-  body { padding: 0; font-size: 9pt; } .wide { overflow: visible; } thead { display: table-header-group; }
+  body { padding: 0; font-size: @size; max-width: none; } .wide { overflow: visible; }
+  thead { display: table-header-group; }
+  th, td { padding: .1rem @gap; } tbody th { min-width: 0; overflow-wrap: anywhere; }
+  thead th { white-space: normal; overflow-wrap: anywhere; } thead th.part { text-align: left; }
+  thead tr:last-child th { white-space: nowrap; }
+  .has-parts { display: none; } .parts { display: block; } .parts table + table { break-before: page; }
   tr { break-inside: avoid; } section { break-after: page; } section:last-of-type { break-after: auto; }
   .mark { print-color-adjust: exact; -webkit-print-color-adjust: exact; }
 }
@@ -175,14 +188,19 @@ ul { margin: .7rem 0 0; padding: 0; list-style: none; max-width: 60rem; color: v
 
 
 def _html_tables(printed: PrintedTables) -> bytes:
-    """Return all tables as one page that needs nothing else."""
+    """Return all tables as one page that needs nothing else; on paper it turns if a table is wide."""
+    is_wide = any(len(paper_parts(table, printed, _PORTRAIT)) > 1 for table in printed.tables)
+    how = {"margin": f"{_MARGIN}pt", "turned": "landscape" if is_wide else "portrait"}
+    style = _STYLE
+    for name, value in (how | {"size": f"{_SIZE}pt", "gap": f"{_GAP}pt"}).items():
+        style = style.replace(f"@{name};", f"{value};")
     title = "; ".join(table_title(table) for table in printed.tables)
     sections = "\n".join(_section(table, printed) for table in printed.tables)
     page = (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"<title>{escape(mark(printed) and 'NOT PRIVATE: ')}{escape(title)}</title>\n"
-        f"<style>{_STYLE}</style>\n"
+        f"<style>{style}</style>\n"
         f"</head>\n<body>\n{sections}\n</body>\n</html>\n"
     )
     return page.encode()
@@ -190,6 +208,21 @@ def _html_tables(printed: PrintedTables) -> bytes:
 
 def _section(table: PrintedTable, printed: PrintedTables) -> str:
     warning = "".join(f'<p class="mark">{escape(text)}</p>\n' for text in marks(printed))
+    notes = "".join(f"<li>{escape(note)}</li>" for note in footnotes(table, printed))
+    parts = paper_parts(table, printed, _LANDSCAPE)
+    is_split = len(parts) > 1
+    on_paper = "\n".join(_html_table(part.of(table), printed, part) for part in parts) if is_split else ""
+    return (
+        f"<section>\n<h1>{escape(table_title(table))}</h1>\n{warning}"
+        f'<p class="sub">{escape(subtitle(printed))}</p>\n'
+        f'<div class="wide{" has-parts" if is_split else ""}">{_html_table(table, printed)}</div>\n'
+        f'<div class="parts">{on_paper}</div>\n'
+        f"<ul>{notes}</ul>\n</section>"
+    )
+
+
+def _html_table(table: PrintedTable, printed: PrintedTables, part: PaperPart | None = None) -> str:
+    """Return a table, or a part of one for paper: its widths are fixed, and each page says which it is."""
     head = headings(table, printed)
     lines = []
     for number, row in enumerate(head):
@@ -201,14 +234,101 @@ def _section(table: PrintedTable, printed: PrintedTables) -> str:
         stub = "" if number else f'<th class="stub" scope="col" rowspan="{len(head)}">Area</th>'
         lines.append(f"<tr>{stub}{''.join(cells)}</tr>")
     body = "\n".join(_html_rows(table, printed))
-    notes = "".join(f"<li>{escape(note)}</li>" for note in footnotes(table, printed))
-    return (
-        f"<section>\n<h1>{escape(table_title(table))}</h1>\n{warning}"
-        f'<p class="sub">{escape(subtitle(printed))}</p>\n'
-        f'<div class="wide"><table>\n<thead>{"".join(lines)}</thead>\n<tbody>\n{body}\n</tbody>\n'
-        "</table></div>\n"
-        f"<ul>{notes}</ul>\n</section>"
-    )
+    widths = ""
+    if part is not None:
+        said = f"{table_title(table)}: {columns_said(part.first, part.last, part.of_all)}"
+        lines.insert(0, f'<tr><th class="part" colspan="{1 + len(part.widths)}">{escape(said)}</th></tr>')
+        each = (part.stub, *part.widths)
+        widths = "".join(f'<col style="width:{wide:.1f}pt">' for wide in each)
+        widths = f"<colgroup>{widths}</colgroup>"
+    return f"<table>\n{widths}<thead>{''.join(lines)}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
+
+
+# -- on paper ------------------------------------------------------------------------------------------------
+
+_MARGIN, _SIZE, _GAP = 34, 9, 3
+"""Points: around a page, of letters, and beside each number."""
+_PORTRAIT = 595 - 2 * _MARGIN
+_LANDSCAPE = 792 - 2 * _MARGIN
+"""Points that both A4 and Letter have across, upright (A4 is narrower) and turned (Letter is)."""
+_LETTER = 0.66
+"""How wide a letter or digit of the usual fonts is at most, on average over a word, of their size."""
+_MOST_STUB = 0.3
+"""How much of a page the names of areas take at most; longer ones are broken."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaperPart:
+    """Columns that fit on a page beside the names of areas: which they are, and widths in points."""
+
+    first: int
+    last: int
+    of_all: int
+    stub: float
+    widths: tuple[float, ...]
+
+    def of(self, table: PrintedTable) -> PrintedTable:
+        """Return these columns of the table."""
+        here = slice(self.first - 1, self.last)
+        values, margins = table.values[:, here], table.margins[:, here]
+        return replace(table, columns=table.columns[here], values=values, margins=margins)
+
+
+def paper_parts(table: PrintedTable, printed: PrintedTables, across: float) -> list[PaperPart]:
+    """Split the columns of a table into as few parts as fit on pages that are so many points across."""
+    names = max((_width_of(row.name) + _indent(row.depth) for row in table.rows), default=0.0)
+    stub = min(max(names, _width_of("Area")), _MOST_STUB * across)
+    columns = [
+        _column_widths(column, values, margins, printed, across - stub)
+        for column, values, margins in zip(
+            table.columns, table.values.T.tolist(), table.margins.T.tolist(), strict=True
+        )
+    ]
+    room = across - stub
+    starts, used = [0], 0.0
+    for number, widths in enumerate(columns):
+        if number > starts[-1] and used + sum(widths) > room:
+            starts.append(number)
+            used = 0.0
+        used += sum(widths)
+    even = range(0, len(columns), max(1, ceil(len(columns) / len(starts))))  # no page with a single column
+    ends = [*even[1:], len(columns)]
+    if all(sum(map(sum, columns[start:end])) <= room for start, end in zip(even, ends, strict=True)):
+        starts = [*even]
+    return [_paper_part(columns, start, end, stub) for start, end in pairwise([*starts, len(columns)])]
+
+
+def _paper_part(columns: Sequence[tuple[float, ...]], start: int, end: int, stub: float) -> PaperPart:
+    widths = tuple(width for column in columns[start:end] for width in column)
+    return PaperPart(start + 1, end, len(columns), stub, widths)
+
+
+def _column_widths(
+    column: tuple[str | None, ...],
+    values: Sequence[float],
+    margins: Sequence[float],
+    printed: PrintedTables,
+    most: float,
+) -> tuple[float, ...]:
+    """Return how wide a column is, and the margins beside it; a heading is broken between words."""
+    words = max((word for part in (*column, TOTAL) for word in (part or TOTAL).split()), key=len)
+    number = max((_width_of(count_text(value)) for value in values), default=0.0)
+    error = max((_width_of(printed_margin(margin)) for margin in margins), default=0.0)
+    if printed.margins != "beside":
+        needed = max(number, error if printed.margins == "beneath" else 0.0, _width_of(words))
+        return (min(needed, most),)
+    number, error = max(number, _width_of("number")), max(error, _width_of(margin_name(printed)))
+    more = max(0.0, min(_width_of(words), most) - number - error) / 2
+    return number + more, error + more
+
+
+def _width_of(text: str) -> float:
+    return _LETTER * _SIZE * len(text) + 2 * _GAP
+
+
+def _indent(depth: int) -> float:
+    """How far a name is moved in, in points."""
+    return 0.75 * (10 + 18 * depth)
 
 
 def _html_rows(table: PrintedTable, printed: PrintedTables) -> Iterator[str]:
@@ -273,6 +393,12 @@ def _xlsx_tables(printed: PrintedTables) -> bytes:
     return stream.getvalue()
 
 
+_SHEET_MARGIN = 0.5
+"""Inches beside the columns of a sheet."""
+_SHEET_LETTER = 5.6
+"""Points that a letter takes in the width of a column."""
+
+
 class _Sheet:
     """One table on a sheet: its title, the mark, the head, the areas, and the footnotes."""
 
@@ -311,10 +437,26 @@ class _Sheet:
         sheet.set_column(0, 0, min(max(12, names + 2), 48))
         sheet.set_column(1, last * len(table.columns), 11)
         sheet.set_landscape()
-        sheet.fit_to_pages(1, 0)
+        sheet.set_margins(left=_SHEET_MARGIN, right=_SHEET_MARGIN)
         sheet.repeat_rows(0, first - 1)
+        self._paper(first - 1 - len(headings(table, printed)), min(max(12, names + 2), 48))
         sheet.hide_gridlines(2)
         sheet.set_footer("&L&A&RPage &P of &N")
+
+    def _paper(self, row: int, letters: int) -> None:
+        """Break pages between columns, repeat the areas on each, and say above them which columns it has."""
+        across = 792 - 2 * 72 * _SHEET_MARGIN
+        each = _SHEET_LETTER * 11 * (2 if self.found.margins == "beside" else 1)
+        many = max(1, int((across - _SHEET_LETTER * letters) / each))
+        columns = len(self.table.columns)
+        if columns <= many:
+            return
+        wide = 2 if self.found.margins == "beside" else 1
+        for start in range(0, columns, many):
+            said = columns_said(start + 1, min(start + many, columns), columns)
+            self.sheet.write_string(row, 1 + wide * start, said, self.format(font_color="#5A6068"))
+        self.sheet.repeat_columns(0, 0)
+        self.sheet.set_v_pagebreaks([1 + wide * start for start in range(many, columns, many)])
 
     def _head(self, row: int) -> int:
         head = headings(self.table, self.found)

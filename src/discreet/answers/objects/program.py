@@ -28,6 +28,26 @@ class ExampleKeys(TypedDict):
     files: list[str]
 
 
+class HelpTopicsKeys(TypedDict):
+    """What `discreet help` prints: all that can be asked about."""
+
+    commands: list[str]
+    terms: list[str]
+
+
+class HelpTopicKeys(TypedDict):
+    """What `discreet help` prints of one topic: a term, a command, or both."""
+
+    topic: str
+    term: str | None
+    in_plain_words: str | None
+    meaning: str | None
+    help: str | None
+
+
+HelpKeys = HelpTopicsKeys | HelpTopicKeys
+
+
 class SchemaKeys(TypedDict):
     """What `discreet schema` prints."""
 

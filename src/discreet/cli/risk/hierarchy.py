@@ -24,7 +24,7 @@ app = console.command(
     "--area name=block,noisy=2,rho=0.0992,siblings=27,siblings-noisy=-1 "
     "--area name=group,noisy=1,rho=0.2465 --prior 1/2",
     note="An area is written as key=value pairs, the smallest area first:\n"
-    "  name, noisy, variance or rho, siblings, siblings-noisy, given (its prior), count (if known)\n\n",
+    "  name, noisy, variance or rho, siblings, siblings-noisy,\n  given (its prior), count (if known)\n\n",
 )
 
 

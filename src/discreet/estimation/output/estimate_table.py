@@ -141,12 +141,35 @@ def write_estimates(
             )
         if whole is not None:
             table["table"] = np.ma.masked_less(table["table"], 0)
+        table = {name: _digits_that_hold(column) for name, column in table.items()}
         if progress is not None:
             progress("estimates", part.stop, tree.size)
         return table
 
     folder.cells("estimates", (layout, counted))
     return written
+
+
+_DIGITS = 12
+"""Those of a float that rounding errors of the solution leave alone."""
+
+
+def _digits_that_hold(column: Numbers) -> Numbers:
+    """Return floats with twelve digits; whole numbers are as they are.
+
+    >>> _digits_that_hold(np.array([1034.123456789012, -1 / 3, 0.0, np.nan])).tolist()
+    [1034.12345679, -0.333333333333, 0.0, nan]
+    """
+    if np.ma.isMaskedArray(column) or column.dtype.kind != "f":
+        return column
+    with np.errstate(divide="ignore", invalid="ignore"):
+        places = _DIGITS - 1 - np.floor(np.log10(np.abs(column)))
+    places = np.where(np.isfinite(places), np.clip(places, -_DIGITS, 300), 0)
+    made = column.copy()
+    for many in np.unique(places).astype(int).tolist():
+        here = places == many
+        made[here] = np.round(column[here], many)
+    return made
 
 
 def check_one_tree(joint_measurements: JointMeasurements) -> None:
