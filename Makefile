@@ -115,7 +115,7 @@ census: $(VENV)/.stamp-workbench
 	@$(BIN)/python docs/make_census.py out/census $(PEOPLE) $(if $(SKIP),--skip $(SKIP))
 
 docs: $(VENV)-docs/.stamp
-	@NO_MKDOCS_2_WARNING=1 $(VENV)-docs/bin/python -m mkdocs build --strict --quiet
+	@$(VENV)-docs/bin/python docs/make_site.py out
 	@echo "Open out/site/index.html"
 
 dist: $(VENV)/.stamp-test
