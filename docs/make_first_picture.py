@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from discreet import account
+from discreet.areas.layout import read_tree
 from discreet.budget import load_file
 from discreet.estimation import Accuracy, accuracy, plan
 from discreet.estimation.goals import read_goals
@@ -42,14 +43,15 @@ class Change:
     def drawn(self, top: int) -> str:
         """The title, the scale, and both values on it."""
         before, now, line = self.place(self.drafted), self.place(self.planned), top + 56
+        was, will_be = self.shown.format(self.drafted), self.shown.format(self.planned)
         return f"""
   <text class="title" x="24" y="{top}">{self.title}</text>
   <line class="scale" x1="{LEFT}" x2="{RIGHT}" y1="{line}" y2="{line}"/>
   <line class="change" x1="{before:.1f}" x2="{now:.1f}" y1="{line}" y2="{line}"/>
   <circle cx="{before:.1f}" cy="{line}" r="6"/>
   <circle class="now" cx="{now:.1f}" cy="{line}" r="9"/>
-  <text class="soft" x="{before - 4:.1f}" y="{line - 20}">drafted: {self.shown.format(self.drafted)}</text>
-  <text class="planned" x="{now + 9:.1f}" y="{line - 20}" text-anchor="end">planned: {self.shown.format(self.planned)}</text>
+  <text class="soft" x="{before - 4:.1f}" y="{line - 20}">drafted: {was}</text>
+  <text class="planned" x="{now + 9:.1f}" y="{line - 20}" text-anchor="end">planned: {will_be}</text>
   <text class="soft" x="{LEFT}" y="{line + 28}" text-anchor="middle">{self.ends[0]}</text>
   <text class="soft" x="{RIGHT}" y="{line + 28}" text-anchor="middle">{self.ends[1]}</text>"""
 
@@ -59,10 +61,11 @@ def changes() -> tuple[Change, Change]:
     with tempfile.TemporaryDirectory() as folder:
         written = {path.name: path for path in write_example(folder)}
         drafted = load_file(written["release.toml"])
+        areas = read_tree(written["units.csv"], drafted)
         goals = read_goals(written["goals.toml"].read_text(encoding="utf-8"), "goals.toml")
     both = (drafted, plan(drafted, tree=CHILDREN, goals=goals, certify=False).release)
     right = [50 * (1 + float(account(one).delta(epsilon=0))) for one in both]
-    margins = [region_margin(accuracy(one, tree=CHILDREN)) for one in both]
+    margins = [region_margin(accuracy(one, tree=areas)) for one in both]
     return (
         Change(
             "How often the best guess about one person is right",

@@ -91,7 +91,9 @@ def write_pages(folder: Path) -> None:
 
 def site_pages() -> dict[str, str]:
     """Return the Markdown of every page by its name, before links become those of the site."""
-    pages = {path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")}
+    pages = {
+        path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")
+    }
     for path in sorted(DOCS.glob("notebooks/*.ipynb")):
         name = path.relative_to(DOCS).with_suffix(".md").as_posix()
         pages[name] = notebook_page(json.loads(path.read_text(encoding="utf-8")), path.stem)
@@ -108,7 +110,7 @@ def site_pages() -> dict[str, str]:
 def navigation(index: str) -> list[Any]:
     """Return the parts of the site and their pages, in the order in which the index links to them.
 
-    >>> parts = navigation("# A\\n\\n[door](a.md)\\n\\n## How to\\n\\n[Do](b.md)\\n### Later\\n[not](c.md#x)\\n")
+    >>> parts = navigation("# A\\n[door](a.md)\\n## How to\\n[Do](b.md)\\n### Later\\n[not](c.md#x)\\n")
     >>> parts[0], parts[1]["How to"][:2]
     ({'Home': 'index.md'}, ['b.md', {'Later': ['c.md']}])
     """
@@ -122,8 +124,7 @@ def navigation(index: str) -> list[Any]:
             name, _, links = group.partition("\n")
             inside.append({name.strip(): _linked(links)})
         made.append({title.strip(): inside})
-    last = list(made[-1].values())[0]
-    last.extend(BESIDE)
+    inside.extend(BESIDE)
     return made
 
 
