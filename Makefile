@@ -28,7 +28,7 @@ help:
 	@echo "make house     how large the package is, and where each idea lives"
 	@echo "make changelog  the next version in CHANGELOG.md, from changelog.d/; DATE=2026-12-01 releases it"
 	@echo "make command-line  docs/reference/command-line.md, from what --help prints"
-	@echo "make screenshot  the pictures in the README"
+	@echo "make screenshot  the pictures of the documentation"
 	@echo "make docs      the site, in out/site: works without a network"
 	@echo "make dist      a wheel and an sdist, in dist/"
 	@echo "make test-wheel  install them in clean environments, and account"

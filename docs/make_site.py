@@ -196,7 +196,7 @@ def public_pages() -> dict[str, str]:
     made, seen = dict[str, str](), dict[str, str]()
     for room, title in ROOMS.items():
         module = importlib.import_module(room)
-        homes = {name: _home(module, name) for name in getattr(module, "__all__", None) or _own(module)}
+        homes = {name: home_of(module, name) for name in getattr(module, "__all__", None) or _own(module)}
         elsewhere = [f"[`{name}`]({seen[home]}.md#{home})" for name, home in homes.items() if home in seen]
         new = list(dict.fromkeys(home for home in homes.values() if home not in seen))
         text = f"# `{room}`\n\n{title}.\n"
@@ -215,11 +215,11 @@ def _own(module: ModuleType) -> list[str]:
     ]
 
 
-def _home(module: ModuleType, name: str) -> str:
+def home_of(module: ModuleType, name: str) -> str:
     """Where a public name is documented: a class or function where it is defined, a value where it is public.
 
     >>> import discreet.cellkey
-    >>> _home(discreet.cellkey, "LargeCounts"), _home(discreet.cellkey, "ONS_RULE")
+    >>> home_of(discreet.cellkey, "LargeCounts"), home_of(discreet.cellkey, "ONS_RULE")
     ('discreet.cellkey.table.LargeCounts', 'discreet.cellkey.ONS_RULE')
     """
     thing = getattr(module, name)
