@@ -29,9 +29,6 @@ BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 API = "reference/api.md"
 COPIED = (".png", ".svg", ".css", ".js")
-FRONT = "---\nhide: [navigation, toc]\n---\n"
-"""The first page has no navigation beside it: its doors are that."""
-
 ROOMS = {
     "discreet": "What most people need",
     "discreet.budget": "What is released",
@@ -77,7 +74,7 @@ def write_pages(folder: Path) -> None:
         written = site_links(text, name, set(made))
         target = folder / "pages" / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(FRONT + written if name == "index.md" else written, encoding="utf-8")
+        target.write_text(first_page(written) if name == "index.md" else written, encoding="utf-8")
     for path in DOCS.rglob("*.*"):
         if path.suffix in COPIED and "demo" not in path.parts:
             target = folder / "pages" / path.relative_to(DOCS)
@@ -105,6 +102,21 @@ def site_pages() -> dict[str, str]:
 
 
 # -- how pages are made --------------------------------------------------------------------------------------
+
+
+def first_page(index: str) -> str:
+    """Return the first page without its lists of pages, which are above it, and with nothing beside it.
+
+    >>> print(first_page("# A\\n[door](a.md)\\n\\n## How to\\n[Do](b.md)\\n"))
+    ---
+    hide: [navigation, toc]
+    ---
+    # A
+    [door](a.md)
+    <BLANKLINE>
+    """
+    before, *_ = re.split("^## ", index, maxsplit=1, flags=re.MULTILINE)
+    return f"---\nhide: [navigation, toc]\n---\n{before.rstrip()}\n"
 
 
 def navigation(index: str) -> list[Any]:
