@@ -130,6 +130,7 @@ test: system lint
 
 # SHARD=1/6 to 6/6 together are the whole, in parts that can be run on several machines or days.
 test-all: system lint
+	@$(MAKE) --silent $(VENV)-docs/.stamp || echo "what builds the site cannot be installed: its test is skipped"
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup --run-slow $(if $(SHARD),--shard $(SHARD))
 
 # -- supply chain ----------------------------------------------------------------------------------------
