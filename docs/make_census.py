@@ -234,7 +234,7 @@ def page(steps: Sequence[Step], noted: Mapping[str, Any], out: Path) -> str:
             if not command.startswith("!"):
                 body.append(f'<pre class="command">discreet {html.escape(command)}</pre>')
             body.append(unfolding(run["printed"], step.get("lines", 14)))
-            if command.startswith("risk explain"):
+            if command.startswith("explain"):
                 body.append(in_short((out / shlex.split(command)[-1]).read_text(encoding="utf-8")))
         body.append(f"<p>{step['more']}</p>" if "more" in step else "")
     body.append(costs(shown, noted))

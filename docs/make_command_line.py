@@ -34,6 +34,7 @@ MORE = {
     "plan": "[Reference](estimation.md#discreet-plan)",
     "policy": "[How to](../howto/policy.md), [rules](policy.md)",
     "registry": "[How to](../howto/registry.md)",
+    "explain": "[Reference](risk.md#discreet-explain)",
     "report": "[How to](../howto/report.md)",
     "reproduce": "[How to](../howto/reproduce.md)",
     "risk": "[Reference](risk.md)",

@@ -123,7 +123,7 @@ def page(told: dict[str, Any], out: Path) -> str:
             moved, where = f"cd out/{folder}\n" if folder != where else "", folder
             body.append(f'<pre class="command">{moved}discreet {html.escape(command)}</pre>')
             body.append(unfolding(printed, step.get("lines", 14)))
-            if command.startswith("risk explain"):
+            if command.startswith("explain"):
                 body.append(in_short((out / folder / "risk.md").read_text(encoding="utf-8")))
         if "picture" in step:
             said = html.escape(" ".join(step["caption"].split()))
@@ -167,14 +167,15 @@ def unfolding(text: str, lines: int) -> str:
 
 
 def in_short(explained: str) -> str:
-    """Return the first list of the page of `risk explain` as HTML.
+    """Return the leading sentence and the first list of the page of `explain` as HTML.
 
-    >>> in_short("# A\\n\\n## In short\\n\\n- *One.* So & so.\\n\\n## B\\n")
-    '<ul><li><em>One.</em> So &amp; so.</li></ul>'
+    >>> in_short("# A\\n\\nSomeone is *right*.\\n\\n## In short\\n\\n- *One.* So & so.\\n\\n## B\\n")
+    '<ul><li>Someone is <em>right</em>.</li><li><em>One.</em> So &amp; so.</li></ul>'
     """
     part = explained.partition("## In short\n")[2].partition("\n## ")[0]
-    items = re.findall("^- (.+)$", html.escape(part), re.MULTILINE)
-    marked = (re.sub(r"\*([^*]+)\*", r"<em>\1</em>", item) for item in items)
+    leading = re.findall("^Someone .+$", explained, re.MULTILINE)[:1]
+    items = [*leading, *re.findall("^- (.+)$", part, re.MULTILINE)]
+    marked = (re.sub(r"\*([^*]+)\*", r"<em>\1</em>", html.escape(item)) for item in items)
     return f"<ul>{''.join(f'<li>{item}</li>' for item in marked)}</ul>"
 
 

@@ -132,6 +132,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def pytest_collection_finish() -> None:
     gc.freeze()  # what was collected stays to the end: nobody need look through it again for what may go
+    gc.set_threshold(10_000, 20, 20)
 
 
 SLOW_CASES = frozenset((Path(__file__).parent / "slow_cases.txt").read_text(encoding="utf-8").splitlines())

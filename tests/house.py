@@ -7,6 +7,7 @@ Everything is read from the sources, or traced; nothing is listed by hand but th
 from __future__ import annotations
 
 import ast
+import gc
 import json
 import os
 import subprocess
@@ -102,7 +103,12 @@ print("\\n" + json.dumps([status, {name: sorted(lines) for name, lines in sorted
 @cache
 def modules() -> Trees:
     """Every module of the package, parsed."""
-    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+    gc.disable()  # a million nodes, all of which stay: looking through them for what may go takes seconds
+    try:
+        return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(SOURCE.rglob("*.py"))}
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @cache

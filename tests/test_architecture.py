@@ -223,27 +223,42 @@ def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize(
-    ("module", "line"),
-    [
-        ("loss/lattice.py", "def read():\n    from discreet.tables import read_table\n"),
-        ("noise/theta.py", "from discreet import measure\n"),
-        ("budget/spine.py", "if TYPE_CHECKING:\n    from discreet.accounting.account import Account\n"),
-        ("questions.py", "from discreet.ledger.commit import commit\n"),
-        ("estimation/weights.py", "from discreet.disclosure import risk\n"),
-        *(("ledger/commit.py", f"import discreet.{guest}\n") for guest in sorted(PRESENT)[:1]),
-        ("reports/plots.py", "import discreet.cli\n"),
-        ("new_room.py", ""),
-    ],
-)
-def test_an_import_that_goes_up_is_found(tmp_path: Path, module: str, line: str) -> None:
+GOING_UP = [
+    ("loss/lattice.py", "def read():\n    from discreet.tables import read_table\n", "discreet.tables"),
+    ("noise/theta.py", "from discreet import measure\n", "discreet"),
+    (
+        "budget/spine.py",
+        "if TYPE_CHECKING:\n    from discreet.accounting.account import Account\n",
+        "discreet.accounting.account",
+    ),
+    ("questions.py", "from discreet.ledger.commit import commit\n", "discreet.ledger.commit"),
+    ("estimation/weights.py", "from discreet.disclosure import risk\n", "discreet.disclosure"),
+    *(
+        ("ledger/commit.py", f"import discreet.{guest}\n", f"discreet.{guest}")
+        for guest in sorted(PRESENT)[:1]
+    ),
+    ("reports/plots.py", "import discreet.cli\n", "discreet.cli"),
+]
+"""Modules, an import that goes up from each, and what is imported."""
+
+
+def test_imports_that_go_up_are_found(tmp_path: Path) -> None:
     """By the contracts in pyproject.toml (`make lint`), also inside a function and for types alone."""
     copied = tmp_path / "discreet"
     shutil.copytree(SOURCE, copied, ignore=shutil.ignore_patterns("__pycache__", "*.csv", "*.json", "*.toml"))
     assert lint_imports(tmp_path).returncode == 0
-    with (copied / module).open("a", encoding="utf-8") as stream:
-        stream.write(f"\n{line}")
-    assert lint_imports(tmp_path).returncode == 1
+    for module, line, _ in GOING_UP:
+        with (copied / module).open("a", encoding="utf-8") as stream:
+            stream.write(f"\n{line}")
+    done = lint_imports(tmp_path)
+    assert done.returncode == 1
+    for module, _, imported in GOING_UP:
+        importing = ".".join(("discreet", *Path(module).with_suffix("").parts))
+        assert f"{importing} -> {imported} (" in done.stdout
+    (copied / "new_room.py").touch()
+    done = lint_imports(tmp_path)
+    assert done.returncode == 1
+    assert "not listed as layers:\n\n- discreet.new_room\n" in done.stdout
 
 
 def test_what_is_registered_is_there_and_is_a_command() -> None:

@@ -48,6 +48,12 @@ def test_too_many_values_are_not_answered_in_the_words_of_python(name: str) -> N
         getattr(discreet, name)(*range(40))
 
 
+@pytest.mark.parametrize("function", [account, discreet.risk, discreet.calibrate])
+def test_several_things_are_put_in_a_list(function: Callable[..., object]) -> None:
+    with pytest.raises(InputError, match=rf"type {function.__name__}\(\[\.\.\., \.\.\.\]\), a list of them$"):
+        function(LAW, DiscreteLaplace(scale=3))
+
+
 def title(name: str) -> str:
     """What the message calls it: by its name, or what that is another name of."""
     return {"GaussianNoise": "DiscreteGaussian", "LaplaceNoise": "DiscreteLaplace"}.get(name, name)

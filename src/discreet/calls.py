@@ -206,6 +206,8 @@ class _Call:
             wrong.append(f"lacks {_and(absent or missing)}")
         typed = {**dict.fromkeys(absent, ...), **meant}
         line = f": type {self.line(typed)}" if typed or self.placed or not unknown else ""
+        if self.over and len(self.by_place) == 1 and not any(isinstance(x, Number) for x in self.given):
+            line = f": type {self.title}([{', '.join(['...'] * len(self.given))}]), a list of them"
         return InputError(f"{self.title} {', '.join(wrong)}; it takes {_and(self.names) or 'nothing'}{line}")
 
     @property

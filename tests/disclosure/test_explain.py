@@ -41,7 +41,7 @@ def short(page: str) -> list[str]:
 def test_the_page_says_what_the_profile_says(even: RiskProfile) -> None:
     page = explain_profile(even)
     bound = even.overall[0].accuracy
-    (said,) = re.findall(r"sees everything published is right at most ([\d.]+) times in 100", page)
+    (said,) = re.findall(r"one person: right at most \*([\d.]+) times in 100\* instead of 50", page)
     assert 100 * bound <= float(said) < 100 * bound + 0.1
     # the design note's 0.563, block
     assert "is right 56.28 times in 100 from the count that tells most at even odds" in page
@@ -55,9 +55,8 @@ def test_no_sentence_claims_all_knowledge(even: RiskProfile) -> None:
     page = explain_profile(even)
     assert "whatever they know" not in page
     assert "no one" not in page.lower()
-    first, nothing, *others = short(page)
-    assert nothing.startswith("- *With nothing published*")
-    for sentence in (first, *others):
+    assert "This leaves out records that change together" in page.partition("## In short")[0]
+    for sentence in short(page):
         assert "leaves out records that change together" in sentence or "other count is left out" in sentence
     assert "ask for `--people 2`" in page
     assert "Invariants." in page
@@ -78,15 +77,15 @@ def test_in_short_takes_the_worst_level(even: RiskProfile) -> None:
     worst = max(even.one_count, key=lambda row: row.accuracy)
     assert worst.scope == "State"
     assert even.one_count[-1].scope == "Block"
-    everything, *_, one = short(explain_profile(even))
-    assert everything.startswith("- *From everything.*")  # the page leads with it
+    *_, one = short(explain_profile(even))
     assert f"sees only the state's count (total) is right {100 * worst.accuracy:.2f} times in 100" in one
 
 
 def test_low_priors_lead_with_what_changes() -> None:
     profile = risk_profile(load("pl94-2020-persons"), prior="1/864")
     (row,) = profile.overall
-    first, second, one, nothing, last = short(explain_profile(profile))
+    page = explain_profile(profile)
+    first, second, one = short(page)
     assert first.startswith(
         "- *What changes.* If the target is present, someone who knows every other record"
     )
@@ -97,8 +96,9 @@ def test_low_priors_lead_with_what_changes() -> None:
     assert "names 3.1 in 100 of those who are, and is right 66 times in 100" in second
     assert "2.28 times the prior" in one
     assert "times in 100" not in one
-    assert "right 99.88 times in 100" in nothing
-    assert "whatever the method" in last
+    assert "one of them given a chance of 1 in 864: right at most *99." in page
+    assert "instead of 99.88 with nothing published, whatever the method." in page
+    assert "known" not in page.partition("## In short")[0].replace("know", "")  # compared at even odds alone
 
 
 def test_an_incomplete_profile_claims_no_bound() -> None:
@@ -237,13 +237,11 @@ def test_the_command_says_what_changes_at_low_priors_and_for_each_attribute(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert run(["risk", "explain", "pl94-2020-persons", "--prior", "1/2", "--main-only", "--quiet"]) == 0
-    page = capsys.readouterr().out
-    first, *_ = short(page)
-    assert first.startswith("- *From everything.*")
+    page = " ".join(capsys.readouterr().out.split())
     assert "gives each target a chance of 1 in 100" in page
     assert "accuses 1 in 10,000 of those who are not there finds 7.25 % of those who are" in page
     assert "which of 2,016 equally likely sets of values" in page
-    assert re.search(r"^- \*cenrace\*: .*\(epsilon 9\.6\d+ at delta 1e-10", page, re.MULTILINE)
+    assert re.search(r"- cenrace: .*\(epsilon 9\.6\d+ at delta 1e-10", page)
 
 
 def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -334,8 +332,8 @@ def test_an_exact_total_tells_whether_a_record_is_there(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = explained(tmp_path, capsys, "unbounded", "--held-exact", "State:total")
-    first = short(found["page"])[0]
-    assert "is right every time, from any prior" in first
+    assert "in the data: *right every time*, from any prior" in found["page"]
+    assert found["best_guess"]["right"] == 1
     assert "wrongly" not in " ".join(short(found["page"]))  # nobody has to accuse wrongly
     rows = {row["what"]: row for row in found["changed_by_exact_counts"]}
     assert rows["right decisions, prior 0.5"]["those_that_agree"] == 1

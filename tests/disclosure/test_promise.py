@@ -19,6 +19,8 @@ from discreet.disclosure.profile import best_accuracies
 from discreet.disclosure.promise import promised_risk, true_positive_rate
 from discreet.errors import InputError
 from discreet.loss.posteriors import mean_posteriors
+from discreet.render.charts import charts_of
+from discreet.render.pictures import figure_of
 
 PRIORS = [Fraction(1, 2), Fraction(1, 100), Fraction(9, 10)]
 
@@ -70,7 +72,9 @@ def test_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     page = told["page"]
     assert "1 of whom is in the data" in page
     assert "at most 34.91 chances in 100" in page
-    assert page.index("34.91") < page.index("right at most 99.01 times in 100")  # odds first
+    assert page.index("right at most *99.01 times in 100* instead of 99") < page.index("34.91")
+    assert told["best_guess"]["right"] == pytest.approx(told["accuracy"], rel=1e-12)
+    assert told["best_guess"]["says"] in page.replace("*", "")
     assert told["expected_posterior"] < 0.3491
     files = ["--out", str(tmp_path / "page.md"), "--plot", str(tmp_path / "people.svg")]
     assert run([*asked, *files]) == 0
@@ -87,6 +91,15 @@ def test_the_picture_says_the_numbers_of_the_page(prior: str) -> None:
     assert [panel.title for panel in picture.panels][1] == f"published: at most {said} in 100"
     marked = [len(panel.items[0].points) for panel in picture.panels]
     assert [math.ceil(100 * Fraction(prior)), math.ceil(float(said))] == marked
+
+
+def test_a_drawing_of_people_has_no_axes() -> None:
+    picture = people_picture(promised_risk(epsilon=4, delta="1e-6"))
+    for ax in figure_of(picture).axes:
+        assert not any(ruler.get_visible() for ruler in (ax.xaxis, ax.yaxis))
+        assert not any(ax.spines[side].get_visible() for side in ("left", "bottom"))
+    for chart in charts_of(picture):
+        assert not any(axis["show"] for axis in (chart["xAxis"], *chart["yAxis"]))
 
 
 def page_of(**asked: object) -> str:
@@ -108,7 +121,7 @@ def test_people_are_counted_as_the_prior_says() -> None:
     assert "Take 864 people like her, 1 of whom is" in page_of(epsilon=1, delta=0, prior="1/864")
     page = page_of(epsilon=1, delta=0, prior="0.999999")
     assert "Take 1,000,000 people like her, 999,999 of whom are" in page
-    assert "right 99.9999 times in 100." in page  # not 100
+    assert "instead of 99.9999 with nothing published" in page  # not 100
 
 
 def test_numbers_at_the_ends_stay_short_and_true() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from discreet.answers import Quantity, describe
-from discreet.answers.answer import AnswerTable, Paragraph, Sentence
+from discreet.answers.answer import AnswerTable, Bullets, Marked, Paragraph, Sentence
 from discreet.answers.risk import risk_facts
 from discreet.answers.risk_explain import explain_answer
 from discreet.answers.risk_hierarchy import hierarchy_answer
@@ -129,31 +130,42 @@ def test_a_page_is_its_answer_and_has_the_numbers_of_the_table() -> None:
     page = explain_profile(profile, title="Two counts")
     text = "".join(f"{line}\n" for line in text_of(answer))
     assert page == answer.record["page"]
+    assert max(map(len, text.splitlines())) <= 120  # prose is wrapped; tables are as wide as they need
+    plain = re.sub(r"[*\\`]", "", page), text.partition("Note: ")[0]
+    said, printed_words = (re.sub(r"[#|─-]+", " ", one).split() for one in plain)
+    assert printed_words == said
     notes = "".join(
         f"Note: Some of these numbers are about rhos, without the other {part}s, in rows of one {part}.\n"
         for part in ("count", "level")
     )
-    assert text == page + notes  # the page says the same of each number, in its own words
+    assert text.replace("\n  ", " ").endswith(notes)
     assert "Left out: other levels" in page
-    assert {**answer.record, "page": ""} == {**describe(profile).record, "page": ""}
+    assert {**answer.record, "page": "", "best_guess": ""} == {
+        **describe(profile).record,
+        "page": "",
+        "best_guess": "",
+    }
     whole = page.rpartition("| everything published |")[2].split(" | ")
     right, advantage, mean, median = (str(fact.value) for fact in risk_facts(profile))
     assert [f"{whole[0].strip()} %", *whole[1:3]] == [right, advantage, mean]
     assert f"{median} or less for at least half of them" in page
 
 
+def quantities(words: Sentence | Marked) -> Iterator[Quantity]:
+    for one in words.parts:
+        if isinstance(one, Marked):
+            yield from quantities(one)
+        elif isinstance(one, Quantity):
+            yield one
+
+
 def test_numbers_in_sentences_are_quantities() -> None:
     """So that a page can show their unrounded values."""
     answer = describe(risk_profile(RHOS, prior="1/100"))
     said = explain_answer(risk_profile(RHOS, prior="1/100"))
-    parts = [part.text if isinstance(part, Paragraph) else part for part in (*answer.body, *said.body)]
-    values = [
-        one.value
-        for text in parts
-        if isinstance(text, Sentence)
-        for one in text.parts
-        if isinstance(one, Quantity)
-    ]
+    said_parts = [one for part in said.body for one in (part.items if isinstance(part, Bullets) else (part,))]
+    parts = [part.text if isinstance(part, Paragraph) else part for part in (*answer.body, *said_parts)]
+    values = [one.value for text in parts if isinstance(text, Sentence) for one in quantities(text)]
     assert risk_profile(RHOS, prior="1/100").overall[0].expected in values
     assert risk_profile(RHOS, prior="1/100").overall[0].accuracy in values
 

@@ -723,6 +723,9 @@ if not IS_WHOLE:
 ASKED_FOR = {"records/joined_records.py": "count_asked"}
 """Readers that call another reader: whoever calls them asks."""
 
+INVENTED = {"measurement/rehearsing.py"}
+"""Modules that count people whom they invented themselves: nothing confidential is read."""
+
 
 def calls(node: ast.AST) -> set[str]:
     return {
@@ -751,7 +754,7 @@ def test_whoever_reads_confidential_counts_asks_the_policies() -> None:
         if imported(tree) & calls(tree):
             found.add(path.relative_to(SOURCE).as_posix())
     assert set(ASKED_FOR.values()) <= READERS
-    found -= set(ASKED_FOR)
+    found -= set(ASKED_FOR) | INVENTED
     assert found == set(ASKING), "ask `admit` before confidential data are read, and list it here"
     for name, function in ASKING.items():
         tree = ast.parse((SOURCE / name).read_text())

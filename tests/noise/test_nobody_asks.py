@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TypeGuard
 
+import house
 import pytest
+from house import SOURCE
 
-import discreet
 from discreet import noise
 from discreet.loss.law import LossLaw, NoiseLossLaw
 from discreet.noise import Noise
 
-SOURCE = Path(discreet.__file__).parent
 ROOMS = ("noise", "loss")
 
 PUBLIC = {name: getattr(noise, name) for name in noise.__all__}
@@ -99,12 +98,13 @@ def named_law(node: ast.AST) -> bool:
     return isinstance(node, ast.Attribute) and last_name(node.value) in KINDS
 
 
+@pytest.mark.xdist_group("architecture")  # where all modules are parsed already
 def test_nothing_outside_asks_for_the_kind_of_a_law() -> None:
     asked = [
         f"{module.relative_to(SOURCE)}:{line}: {how}"
-        for module in sorted(SOURCE.rglob("*.py"))
+        for module, tree in house.modules().items()
         if module.relative_to(SOURCE).parts[0] not in ROOMS
-        for line, how in questions(ast.parse(module.read_text(encoding="utf-8")))
+        for line, how in questions(tree)
     ]
     assert asked == []
 

@@ -21,6 +21,8 @@ from discreet.noise.inversion_table import SLOTS, UNDECIDED, InversionTable, Wor
 from discreet.noise.wide_sampler import WideSampler, falls_below
 from discreet.testing import NotPrivateScriptedEntropy
 
+pytestmark = pytest.mark.xdist_group("tables of noise")  # whose exact tails one process alone computes
+
 NARROW: list[Noise] = [
     *(GaussianNoise(variance=v) for v in ("0.05", "1/3", "1", "5", "5000/159", "625", "90000")),
     *(LaplaceNoise(scale=b) for b in ("0.1", "1", "9/2", "30")),

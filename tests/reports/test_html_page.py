@@ -13,11 +13,13 @@ import pytest
 
 from discreet.accounting.account import Account, account
 from discreet.answers import NumberKind, Quantity, Style
-from discreet.answers.calibration import saved_text
+from discreet.answers.account import proof_words
+from discreet.answers.calibration import saved_text, savings_section
 from discreet.answers.report import report_sections
 from discreet.answers.risk import right_percent
 from discreet.answers.risk_everything import attribute_table
 from discreet.budget import Level, Query, Release, Spine, load
+from discreet.comparisons.costs import privacy_table
 from discreet.comparisons.noise_differences import calibrated_lines
 from discreet.disclosure import risk, risk_profile
 from discreet.errors import InputError
@@ -332,7 +334,7 @@ def test_two_states_side_by_side():
 def test_laplace_noise_and_another_unit():
     made = Reader(page(Release.from_toml(LAPLACE), people=2, delta="1e-6")).prose
     assert "Laplace, scale 4" in made
-    assert "these 2 households are in the data at all" in made
+    assert "whether 2 households are in the data" in made
     assert "who is counted there, asks whether these 2 households are, and" in made
     assert "Noise that could be saved" not in made  # calibration is for one record
 
@@ -348,10 +350,28 @@ def test_commands_have_every_digit_of_delta():
 def test_what_no_noise_can_exceed_is_proved_to_be_zero():
     """Pure Laplace noise at zCDP's epsilon: delta is exactly 0."""
     text = LAPLACE.replace('"by size" = { variance = "50" }', "")
-    made = Reader(page(Release.from_toml(text))).prose
-    assert "δ = 0" in made
-    assert "0 ≤ δ" not in made
-    assert "less variance for epsilon 1.7232271 at delta 10−10. Proof: the true delta" in made
+    release = Release.from_toml(text)
+    found = calibrate(release, delta="1e-10", zcdp=True)
+    assert found.proof is not None
+    proof = proof_words(privacy_table([release], delta=["1e-10"]), found.proof, "δ")
+    assert str(proof) == "δ = 0"
+    made = str(savings_section(found, proof=proof).body[0])
+    assert "less variance for epsilon 1.7232271 at delta 1e-10. Proof: the true delta" in made
+
+
+@pytest.mark.parametrize(
+    ("stated", "shown"), [('variance = "4"', False), ('rho = "1/8"', True), ('scale = "1/2"', False)]
+)
+def test_savings_are_shown_only_where_the_plan_is_set_by_zcdp(stated: str, shown: bool) -> None:
+    """Whoever calibrated to an exact epsilon never promised what zCDP states."""
+    level = f'name = "A"\n[levels.queries]\n"total" = {{ {stated} }}'
+    if stated.startswith("rho"):
+        level = f'name = "A"\n{stated}\n[levels.queries]\n"total" = "1"'
+    release = Release.from_toml(f'name = "plan"\nneighbours = "unbounded"\n[[levels]]\n{level}\n')
+    made = page(release, certify=False)
+    assert ("Noise that could be saved" in made) is shown
+    assert ("Variance that could be saved" in made) is shown
+    assert ("discreet calibrate" in made) is shown
 
 
 @pytest.mark.slow
@@ -464,7 +484,7 @@ def test_what_is_only_modelled_is_called_no_bound():
     made = Reader(page(Release.from_toml(toml), certify=False, savings=False)).prose
     assert "(as modelled)" in made
     assert "this is not a bound" in made
-    head = made[made.index("Everything in this") : made.index("Parameters Calibrated for")]
+    head = made[made.index("Everything in this") : made.index("Beside releases that you may know")]
     assert "at most" not in head
     assert "whatever method" not in head
 
@@ -481,7 +501,8 @@ def test_the_saving_is_the_one_that_calibration_finds():
 
 @pytest.mark.slow
 def test_a_saving_that_is_not_found_is_explained():
-    level = Level(name="A", queries=[Query(name="q", variance="1/1000"), Query(name="r", variance="1/300")])
+    queries = [Query(name="q", share="10/13"), Query(name="r", share="3/13")]
+    level = Level(name="A", rho=1300, queries=queries)  # variances of 1/1000 and 1/300
     release = Release(name="bare", neighbours="bounded", levels=[level])
     with pytest.raises(InputError):
         calibrate(release, zcdp=True, delta="1e-10")
@@ -510,8 +531,7 @@ def test_margins_are_exact_quantiles():
 
 def test_margins_of_saved_laplace_noise_are_those_of_its_own_law() -> None:
     # scale 4, q = exp(-1/4): P[|X| > m] = 2 q^(m + 1) / (1 + q) is 0.0560 at 11 and 0.0436 at 12
-    found = gather(Release.from_toml(LAPLACE), certify=False).calibration
-    assert found is not None
+    found = calibrate(Release.from_toml(LAPLACE), delta="1e-10", zcdp=True, proof=False)
     total, by_size = calibrated_lines(found)
     assert (total.queries, total.margins[0]) == (("total",), 12)
     assert by_size.margins[0] == 14  # of a Gaussian of variance 50
@@ -521,7 +541,9 @@ def test_a_release_whose_noise_cannot_be_calibrated_has_a_report() -> None:
     # one count with Laplace noise keeps zCDP's promise with next to no noise
     level = Level(name="State", queries=[Query(name="total", scale="1/2")])
     release = Release(name="pure", neighbours="unbounded", levels=[level])
-    assert "No saving is stated here: epsilon 13.3676" in page(release, certify=False)
+    with pytest.raises(InputError, match=r"epsilon 13\.3676"):
+        calibrate(release, delta="1e-10", zcdp=True, proof=False)
+    assert "zCDP" in page(release, certify=False)
 
 
 @pytest.mark.parametrize("noise", ["variance = 3", "scale = 1", 'variance = "1/2"'])
@@ -544,7 +566,7 @@ def test_the_best_guess_has_the_same_digits_everywhere(noise: str, certify: bool
 def test_the_best_guess_without_the_release_is_rounded_once(prior: str, wanted: str) -> None:
     prose = Reader(render(gather(small(), prior=prior, certify=False, savings=False))).prose
     assert f"Without the release: {wanted} %" in prose
-    assert f"Without the release the best guess is right {wanted} times in 100." in prose
+    assert f"times in 100 instead of {float(wanted):g} with nothing published" in prose
     assert f"({wanted} without the release)" in prose
 
 
@@ -568,3 +590,28 @@ def test_bounds_are_rounded_to_the_safe_side(facts, text):
     changed = Reader(render(facts, before=facts)).prose
     assert f"times in 100, at most{upper:.2f}" in changed
     assert "at most, before" not in changed  # the kinds of both are exact
+
+
+def test_what_was_decided_is_printed_as_given_and_blanks_say_so() -> None:
+    """No field of the record is left out in silence, and none is made up."""
+    facts = gather(small(), certify=False, savings=False)
+    given = {"decided": "Publish <it>", "decided_by": "A. Example", "decided_on": "2026-03-01"}
+    prose = Reader(render(facts, **given)).prose
+    assert all(text in prose for text in given.values())
+    assert prose.count("not filled in when this page was made") == 1
+    assert Reader(render(facts)).prose.count("not filled in when this page was made") == 4
+    with pytest.raises(InputError, match="decided_on is 'spring'"):
+        page(small(), decided_on="spring", certify=False)
+
+
+def test_sentences_and_tables_have_few_digits_and_the_method_has_all() -> None:
+    made = Reader(page(small(), savings=False)).prose
+    before, _, after = made.partition("With all digits that were proved:")
+    assert not re.search(r"\d\.\d{11}", before)
+    assert re.search(r"\d\.\d{11}", after)
+
+
+def test_paper_shows_what_is_folded_away_on_a_screen() -> None:
+    style = page(small(), certify=False, savings=False).partition("@media print")[2].partition("</style>")[0]
+    assert "details::details-content { content-visibility: visible" in style
+    assert "summary { list-style: none" in style

@@ -632,7 +632,9 @@ def larger_of(first: float, second: float) -> int:
 # -- the table of a report -----------------------------------------------------------------------------------
 
 
-def report_table(table: PrivacyTable, gaussian: GaussianDP | None) -> AnswerTable:
+def report_table(
+    table: PrivacyTable, gaussian: GaussianDP | None, *, digits: int | None = None
+) -> AnswerTable:
     """Return the epsilons with what is proved of them, and those of Gaussian DP beside zCDP's.
 
     >>> from discreet.comparisons.costs import privacy_table
@@ -648,7 +650,7 @@ def report_table(table: PrivacyTable, gaussian: GaussianDP | None) -> AnswerTabl
     lines = tuple(
         (
             *line[:2],
-            *([None if box is None else proof_words(table, box, "ε")] if proved else []),
+            *([None if box is None else proof_words(table, box, "ε", digits)] if proved else []),
             *line[2:4],
             None if gaussian is None else Quantity(float(gaussian.epsilon(delta=row.delta))),
             *line[4:],

@@ -6,16 +6,32 @@ import math
 from collections.abc import Iterator
 from functools import partial
 
-from discreet.answers.answer import Answer, Fact, Paragraph, Sentence, sentence
+from discreet.answers.answer import (
+    Answer,
+    Bullets,
+    Fact,
+    Heading,
+    Paragraph,
+    Part,
+    Sentence,
+    Verbatim,
+    marked,
+    sentence,
+)
+from discreet.answers.best_guess import guess_record, known_parts, leading_sentence, right_quantity
 from discreet.answers.describing import describes
 from discreet.answers.figure import QUIET, Axis, Dots, Panel, Picture, Symbol
+from discreet.answers.markdown import markdown_of
 from discreet.answers.quantity import Quantity, Rounding, Style, count_quantity
 from discreet.answers.risk import chance_words
 from discreet.answers.risk_everything import detection_table
+from discreet.disclosure.best_guess import BestGuess, best_guess
 from discreet.disclosure.promise import PromisedRisk
 
 _MOST = Rounding.UP
 _MOST_PEOPLE = 10**9
+_ABREAST = 50
+"""People in one row, so that a terminal of 80 columns has room for them."""
 
 
 @describes(PromisedRisk)
@@ -23,16 +39,18 @@ def promise_answer(promised: PromisedRisk) -> Answer:
     """Say what a promise means for one person.
 
     >>> from discreet.disclosure.promise import promised_risk
-    >>> answer = promise_answer(promised_risk(epsilon=4, delta="1e-6", prior="1/100"))
+    >>> answer = promise_answer(promised_risk(epsilon=4, delta="1e-6"))
     >>> [str(fact.value) for fact in answer.facts], answer.command
-    (['34.91', '99.01 %'], 'discreet explain --epsilon 4 --delta 1e-6 --prior 0.01 --neighbours unbounded')
+    (['98.21 %', '96.47'], 'discreet explain --epsilon 4 --delta 1e-6 --prior 0.5 --neighbours unbounded')
     """
     epsilon, delta, prior = (
         Quantity(number, Style.GIVEN) for number in (promised.epsilon, promised.delta, promised.prior)
     )
-    lines = list(_page(promised))
-    page = "".join(f"{line}\n" for line in lines)
+    title = f"What epsilon {epsilon} means for one person"
+    guess = best_guess(promised)
+    body = tuple(_body(promised, guess))
     record = {
+        "best_guess": guess_record(guess),
         "neighbours": promised.neighbours,
         "compares": _compares(promised),
         "epsilon": float(promised.epsilon),
@@ -55,19 +73,23 @@ def promise_answer(promised: PromisedRisk) -> Answer:
             "posterior_but_for_rare_outcomes": promised.value.belief,
             "probability_of_rare_outcomes": promised.value.chance,
         },
-        "page": page,
+        "page": markdown_of(title, body),
     }
     return Answer(
-        f"What epsilon {epsilon} means for one person",
+        title,
         record,
-        tuple(Paragraph(line, wraps=False) for line in lines),
+        (Paragraph(title), "", *body),
         (
+            Fact(
+                "Best guess right",
+                right_quantity(guess, unit="%"),
+                f"at most; {Quantity(promised.baseline, Style.HUNDRED, unit='%')} with nothing published",
+            ),
             Fact(
                 "Of 100 beliefs in her, on average",
                 _of_hundred(promised.mean),
                 f"at most, if she {_there(promised)}",
             ),
-            Fact("Right decisions", Quantity(promised.right, Style.HUNDRED, _MOST, unit="%"), "at most"),
         ),
         command=f"discreet explain --epsilon {epsilon} --delta {delta} --prior {prior} "
         f"--neighbours {promised.neighbours}",
@@ -75,17 +97,20 @@ def promise_answer(promised: PromisedRisk) -> Answer:
     )
 
 
-def _page(promised: PromisedRisk) -> Iterator[str | Sentence]:
+def _body(promised: PromisedRisk, guess: BestGuess) -> Iterator[Part]:
     epsilon, delta = (Quantity(number, Style.GIVEN) for number in (promised.epsilon, promised.delta))
-    yield f"# What epsilon {epsilon} means for one person"
+    yield Paragraph(leading_sentence(guess), indent="", role="headline")
     yield ""
     yield (
-        f"Something is published with a promise of differential privacy: epsilon {epsilon}, delta {delta}. "
-        f"It compares {_compares(promised)}. It may be a table, a model or a map. "
-        "This page holds for every method that keeps the promise, and "
-        "the least favourable one attains its averages. What does it mean for one woman?"
+        f"That is true of everything that is published with the promise of epsilon {epsilon}, delta {delta}, "
+        f"which compares {_compares(promised)}: a table, a model or a map. The least favourable method "
+        "attains the averages on this page. Most methods tell less, so that a release has a smaller number."
     )
-    yield from ("", "## The odds", "")
+    if known := known_parts(guess):
+        yield from ("", *known)
+    yield ""
+    yield Heading("What it means for one woman in the data")
+    yield ""
     there, all_people = _people_like_her(promised)
     yield sentence(
         _ODDS[promised.neighbours],
@@ -97,7 +122,7 @@ def _page(promised: PromisedRisk) -> Iterator[str | Sentence]:
         mean=_of_hundred(promised.mean),
     )
     yield ""
-    yield from _icons(promised)
+    yield _icons(promised)
     yield ""
     yield sentence(
         "In odds: {odds}. Published numbers may raise them to {raised}{rare}.",
@@ -106,8 +131,8 @@ def _page(promised: PromisedRisk) -> Iterator[str | Sentence]:
         f"{Quantity(promised.factor, Style.BRIEF, digits=3)}",
         rare=_rare(promised),
     )
+    yield ""
     if promised.value is not None:
-        yield ""
         yield sentence(
             "What the data say of her, such as a diagnosis, is hidden less well: to change it is to take her "
             "record out and to put another in, for which epsilon {twice}, delta {more} hold. If {there} of "
@@ -125,23 +150,39 @@ def _page(promised: PromisedRisk) -> Iterator[str | Sentence]:
             rare=_rare(promised.value),
         )
     else:
-        yield ""
         yield (
             "That the data have a record of hers at all, the promise does not hide: both data sets that it "
             "compares have as many records."
         )
-    yield from ("", "## Deciding about her", "")
-    yield sentence(
-        "- Someone who must say whether she {there} is right at most {right} times in 100. With nothing "
-        "published, saying the likelier answer is right {unaided} times in 100.",
-        right=Quantity(promised.right, Style.HUNDRED, _MOST),
-        unaided=Quantity(promised.baseline, Style.HUNDRED),
-        there=_there(promised),
+    yield ""
+    yield Heading("Deciding about her")
+    yield ""
+    yield Bullets(tuple(_decisions(promised)))
+    yield ""
+    yield Heading("What this leaves out")
+    yield ""
+    yield Bullets(
+        (
+            "What follows about her from everyone else's data. That smoking harms is learned whether or not "
+            "she takes part.",
+            sentence(
+                "The method itself. {command} has the numbers of a release of noisy counts.",
+                command=marked("discreet explain RELEASE", "code"),
+            ),
+            "Other publications about her, and people who move with her. Promises add up; epsilon is that of "
+            "everything together.",
+            f"Promises that compare other data. This one compares {_compares(promised)}; "
+            "ask which it is if you were told an epsilon alone.",
+        )
     )
+
+
+def _decisions(promised: PromisedRisk) -> Iterator[Sentence]:
+    """Say how often someone finds her who accuses few, and how often her values are guessed."""
     for row in promised.detections:
         ((_, share),) = row.predictive
         yield sentence(
-            f"- Someone who accuses {{rate}} of those who {_not_there(promised)} finds her at most {{true}} "
+            f"Someone who accuses {{rate}} of those who {_not_there(promised)} finds her at most {{true}} "
             f"times in 100 if she {_there(promised)}; of 100 people accused at most {{share}} "
             f"{'are there' if promised.neighbours == 'unbounded' else 'have it'}.",
             rate=_one_in(row.false_positive_rate),
@@ -150,28 +191,11 @@ def _page(promised: PromisedRisk) -> Iterator[str | Sentence]:
         )
     for before_, after in promised.guesses:
         yield sentence(
-            "- Someone who guesses what the data say of her, with a chance of {before} in 100 beforehand, is "
+            "Someone who guesses what the data say of her, with a chance of {before} in 100 beforehand, is "
             "right at most {after} times in 100.",
             before=Quantity(100 * before_, Style.BRIEF, digits=4),
             after=Quantity(after, Style.HUNDRED, _MOST),
         )
-    yield from ("", "## What this leaves out", "")
-    yield (
-        "- What follows about her from everyone else's data. That smoking harms is learned whether or not "
-        "she takes part."
-    )
-    yield (
-        "- The method itself. Most methods tell less than the promise allows; `discreet risk release` has "
-        "the exact numbers of a release of noisy counts."
-    )
-    yield (
-        "- Other publications about her, and people who move with her. Promises add up; epsilon is that of "
-        "everything together."
-    )
-    yield (
-        f"- Promises that compare other data. This one compares {_compares(promised)}; "
-        "ask which it is if you were told an epsilon alone."
-    )
 
 
 _ODDS = {
@@ -241,11 +265,14 @@ def _one_in(rate: float) -> str:
     return chance_words(rate).removeprefix("a chance of ").replace("an even chance", "1 in 2")
 
 
-def _icons(promised: PromisedRisk) -> Iterator[str]:
-    """Two rows of a hundred: how many chances she is given before and after."""
+def _icons(promised: PromisedRisk) -> Verbatim:
+    """A hundred people, twice: how many chances she is given before and after."""
     before, after = _counts(promised)
+    lines = []
     for words, many in (("before", before), ("after", after)):
-        yield f"    {words:<7}{'#' * many}{'.' * (100 - many)}"
+        marks = "#" * many + "." * (100 - many)
+        lines += [f"{words:<8}{marks[:_ABREAST]}", f"{'':<8}{marks[_ABREAST:]}"]
+    return Verbatim("\n".join(lines))
 
 
 def _counts(promised: PromisedRisk) -> tuple[int, int]:

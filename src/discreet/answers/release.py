@@ -234,7 +234,7 @@ def parameters_section(release: Release) -> Answer:
 
     >>> from discreet.budget import load
     >>> print(parameters_section(load("dhc-2022-08-25")).body[0])
-    Calibrated for unbounded neighbours (one person added or removed); total rho 73/20 = 3.65. 8 levels, 80 \
+    Calibrated for unbounded neighbours (one person added or removed); total rho 3.65. 8 levels, 80 \
 tables of counts. One path: no levels are merged.
     """
     paths = (
@@ -243,12 +243,19 @@ tables of counts. One path: no levels are merged.
         else f"One {release.unit} may be counted on {len(release.paths)} paths; the tables show each level "
         "as it is where none are merged."
     )
+    total = rho_total(release)
+    calibrated = sentence(
+        "C{calibrated}{rho}.",
+        calibrated=calibrated_for(release)[1:],
+        rho="" if total is None else sentence("; total rho {rho}", rho=Quantity(total, Style.EXACT)),
+    )
     levels, tables = len(release.levels), sum(len(level.queries) for level in release.levels)
     what = counts_word(release)
     many = f"{levels} level{'s' * (levels != 1)}, {tables} table{'s' * (tables != 1)} of {what}."
-    body: list[Part] = [joined_words([_calibration(release), many, paths]), *sums_notes(release)]
+    body: list[Part] = [joined_words([calibrated, many, paths]), *sums_notes(release)]
     body += [] if rho_total(release) is None else [_budget_table(release)]
     body.append(_noise_table(release))
+    body.append("Numbers are rounded here; the file at the end of the page has the exact ones.")
     return Answer("Parameters", body=tuple(body), command=f"discreet show {release.name}")
 
 
@@ -256,12 +263,11 @@ def _budget_table(release: Release) -> AnswerTable:
     spent = {level_name(level.name): level.spent(release.neighbours) for level in release.levels}
     total = sum(spent.values())
     rows = [
-        (name, str(rho), Quantity(rho, Style.EXACT), Quantity(rho / total, Style.PERCENT))
+        (name, Quantity(rho, Style.EXACT), Quantity(rho / total, Style.PERCENT))
         for name, rho in (*spent.items(), ("All levels", total))
     ]
     columns = (
         Column("level", is_text=True),
-        Column("rho, exact"),
         Column("rho"),
         Column("share", is_share=True),
     )
@@ -269,13 +275,17 @@ def _budget_table(release: Release) -> AnswerTable:
 
 
 def _noise_table(release: Release) -> AnswerTable:
-    numbers = ("share of level", "rho, exact", "variance, exact", "variance", "counted")
+    lines = list(noise_lines(release))
+    is_named = any(line.row.event.stated_variance is None for line in lines)
+    numbers = ("share of level", "rho", *(["noise"] if is_named else []), "variance", "counted")
     columns = (Column("level", is_text=True), Column("query", is_text=True), *map(Column, numbers))
     title = "Noise by level and query; queries with equal noise share a line"
-    return AnswerTable(columns, tuple(map(_noise_cells, noise_lines(release))), title, groups=True)
+    return AnswerTable(
+        columns, tuple(_noise_cells(line, is_named=is_named) for line in lines), title, groups=True
+    )
 
 
-def _noise_cells(line: NoiseLine) -> tuple[object, ...]:
+def _noise_cells(line: NoiseLine, *, is_named: bool) -> tuple[object, ...]:
     row, event = line.row, line.row.event
     times = Quantity(event.times, Style.COUNT)
     size = Quantity(event.sensitivity, Style.COUNT)
@@ -283,8 +293,8 @@ def _noise_cells(line: NoiseLine) -> tuple[object, ...]:
         level_name(line.level),
         query_words(line.queries),
         None if row.share is None else Quantity(row.share, Style.PERCENT),
-        None if row.rho is None else str(row.rho),
-        event.label(str(event.size)) if event.stated_variance is None else str(event.size),
+        None if row.rho is None else Quantity(row.rho, Style.EXACT),
+        *([event.label(str(Quantity(event.size, Style.BRIEF)))] if is_named else []),
         Quantity(line.variance, Style.GIVEN),
         times if event.sensitivity == 1 else sentence("{times} × {size}", times=times, size=size),
     )

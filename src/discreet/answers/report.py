@@ -30,9 +30,11 @@ from discreet.answers.answer import (
     marked,
     sentence,
 )
+from discreet.answers.best_guess import guess_record, known_table, leading_sentence
 from discreet.answers.calibration import kept_epsilon, savings_section
 from discreet.answers.changes import changes_section
 from discreet.answers.curves import decision_picture
+from discreet.answers.decision import Decision, decision_section
 from discreet.answers.describing import describes
 from discreet.answers.facts import Facts, Misses
 from discreet.answers.figure import Picture
@@ -53,7 +55,6 @@ from discreet.answers.risk import (
     luck_sentence,
     naming_sentence,
     right_percent,
-    right_sentence,
     times_right,
 )
 from discreet.answers.risk_categories import category_sentence
@@ -69,9 +70,13 @@ from discreet.answers.risk_explain import LOPSIDED
 from discreet.answers.sums import has_sums
 from discreet.budget import Release, load_preset, preset_names
 from discreet.budget.level_names import level_name
+from discreet.disclosure.best_guess import best_guess
 from discreet.disclosure.profile import DIGITS as RISK_DIGITS
 from discreet.disclosure.profile import Risk
 from discreet.numbers import DIGITS, Interval, exact_text
+
+_PROVED = 6
+"""Digits that both ends of a proof share in sentences and tables; the section on the method has all."""
 
 
 @describes(Facts)
@@ -96,6 +101,7 @@ def report_answer(page: Facts, *, written: Sequence[str] = ()) -> Answer:
         "worst": row.worst,
         "prior": str(page.prior),
         "accuracy": guess.accuracy,
+        "best_guess": guess_record(best_guess(page.risk)),
         "reduction": None if page.calibration is None else page.calibration.reduction,
         "certified": page.certified,
     }
@@ -127,19 +133,22 @@ def report_answer(page: Facts, *, written: Sequence[str] = ()) -> Answer:
     )
 
 
-def report_sections(facts: Facts, *, before: Facts | None = None) -> dict[str, Answer]:
+def report_sections(
+    facts: Facts, *, before: Facts | None = None, decision: Decision | None = None
+) -> dict[str, Answer]:
     """Return the sections of a report by the names that links know them under, in order.
 
     >>> from discreet.budget import load
     >>> from discreet.reports.html import gather
     >>> list(report_sections(gather(load("dhc-2022-08-25"), certify=False, savings=False)))[:3]
-    ['decision', 'parameters', 'curves']
+    ['decision', 'record', 'parameters']
     """
     saved, proof = facts.calibration, None
     if saved is not None and saved.proof is not None:
-        proof = proof_words(facts.costs, saved.proof, "δ", 8)
+        proof = proof_words(facts.costs, saved.proof, "δ", _PROVED)
     return {
         "decision": _decision(facts),
+        "record": decision_section(decision or Decision()),
         **({} if before is None else {"changes": changes_section(facts, before)}),
         "parameters": parameters_section(facts.release),
         "curves": _curves(facts, before),
@@ -182,7 +191,12 @@ def report_subject(facts: Facts) -> Sentence:
 
 def _decision(page: Facts) -> Answer:
     facts = tuple(_facts(page))
-    body: list[Part] = [Paragraph(_headline(page), role="headline")]
+    guess = best_guess(page.risk)
+    costs = sentence("{costs}.", costs=_cost_of_all(page))
+    body: list[Part] = [
+        Paragraph(leading_sentence(guess), role="headline"),
+        Paragraph(costs, role="headline"),
+    ]
     if page.kind is not NumberKind.EXACT:
         reasons = [marked(reason, "name") for reason in page.account.claim.reasons]
         kind = marked(f"{page.kind.value.capitalize()}.", "strong")
@@ -203,27 +217,9 @@ def _decision(page: Facts) -> Answer:
             "discussion; a promise needs the proof."
         )
         body.append(Paragraph(joined_words([marked("Not certified.", "strong"), unproved]), role="warning"))
+    if (table := known_table(guess)) is not None:
+        body.append(table)
     return Answer("The decision", body=tuple(body), facts=facts)
-
-
-def _headline(facts: Facts) -> Sentence:
-    account, kind = facts.account, facts.kind
-    single, this = account.people == 1, _target(facts)
-    records, has = ("records", "has") if single else ("sets of records", "have")
-    question = f"which of two possible {records} {this} {has}"
-    if account.neighbours == "unbounded":
-        question = f"whether {this} {'is' if single else 'are'} in the data at all"
-    bound = facts.risk.is_bound
-    return sentence(
-        "{start}. Someone who knows all other records, asks {question} and {odds} will be right "
-        "{most}{times}{end}",
-        start=_cost_of_all(facts),
-        question=question,
-        odds=_odds(facts),
-        most="at most " if bound else "",
-        times=marked(times_right(facts.guess), "strong"),
-        end=", whatever method they use." if bound else f" ({kind.value}).",
-    )
 
 
 def _cost_of_all(facts: Facts) -> Sentence:
@@ -281,7 +277,9 @@ def _facts(facts: Facts) -> Iterator[Fact]:
     if row.certified is not None and bound:
         most = Quantity(row.certified.upper, Style.GIVEN, Rounding.UP)
         note = sentence("Safe to promise: {most}", most=most)
-    yield Fact(label, Claimed.by(facts.account.claim, row.epsilon), note, _proof(facts, row.certified, "ε"))
+    yield Fact(
+        label, Claimed.by(facts.account.claim, row.epsilon), note, _proof(facts, row.certified, "ε", _PROVED)
+    )
     yield Fact(
         "Best guess of any adversary" if bound else f"Best guess, {kind.value}",
         right_percent(facts.guess, unit="%"),
@@ -295,7 +293,7 @@ def _facts(facts: Facts) -> Iterator[Fact]:
             "Variance that could be saved",
             Quantity(saved.reduction, Style.PERCENT),
             sentence("And still keep epsilon {epsilon}, what zCDP states", epsilon=promise),
-            _proof(facts, saved.proof, "δ", 8),
+            _proof(facts, saved.proof, "δ", _PROVED),
         )
 
 
@@ -317,7 +315,11 @@ def _curves(facts: Facts, before: Facts | None) -> Answer:
         "higher is better: an adversary who accepts few false alarms must miss many true cases. The straight "
         "line from corner to corner would be perfect privacy."
     )
-    body: list[Part] = [read, *_illustrations(facts, before), report_table(facts.costs, facts.gaussian)]
+    body: list[Part] = [
+        read,
+        *_illustrations(facts, before),
+        report_table(facts.costs, facts.gaussian, digits=_PROVED),
+    ]
     figures = {name: partial(_panel, facts, before, number) for number, name in enumerate(_PANELS)}
     if account.pairs > 1:
         said = sentence(
@@ -439,10 +441,7 @@ def _accusing_curves() -> Iterator[Illustration]:
 
 def _adversaries(facts: Facts) -> Iterator[Sentence]:
     account, risk = facts.account, facts.risk
-    unaided = sentence(
-        "Without the release the best guess is right {unaided} times in 100.", unaided=_unaided(facts)
-    )
-    yield _item("Someone who sees everything.", right_sentence(risk), unaided)
+    yield _item("Someone who sees everything.", leading_sentence(best_guess(risk)))
     yield _item("How sure they become.", belief_sentence(risk))
     if facts.guess.baseline >= LOPSIDED:
         yield _item("Whom they would name.", naming_sentence(risk))
@@ -608,13 +607,30 @@ def _method(facts: Facts, before: Facts | None) -> Answer:
             "end holds for the worst case, its upper end for all cases. The chance of being right is 1 − q + "
             "q δ(t), where q is the smaller of the prior and its complement, and t = log((1 − q)/q)."
         )
+    full: list[Part] = []
+    if facts.certified:
+        full.append(_item("With all digits that were proved:", joined_words(_all_digits(facts), "; ")))
     made = (
         f"Made by discreet {version('discreet')}. The same inputs and version give this page byte for byte. "
         "It loads nothing from the network and runs no program."
     )
     commands = Verbatim("\n".join(_commands(facts, before)))
-    body = (how, proofs, made, "The same numbers from the command line:", commands)
+    body: tuple[Part, ...] = (how, proofs, *full, made, "The same numbers from the command line:", commands)
     return Answer("Method and version", body=body)
+
+
+def _all_digits(facts: Facts) -> Iterator[Sentence]:
+    """Every proof on the page, with all the digits that were proved."""
+    for row in facts.rows:
+        if row.certified is not None:
+            box = proof_words(facts.costs, row.certified, "ε")
+            yield sentence("at delta {delta} {box}", delta=Quantity(row.delta, Style.GIVEN), box=box)
+    if facts.guess.certified is not None:
+        box = proof_words(facts.costs, facts.guess.certified, "chance", RISK_DIGITS)
+        yield sentence("the best guess {box}", box=box)
+    if facts.calibration is not None and facts.calibration.proof is not None:
+        box = proof_words(facts.costs, facts.calibration.proof, "δ")
+        yield sentence("the noise that is enough {box}", box=box)
 
 
 def _commands(facts: Facts, before: Facts | None) -> Iterator[str]:

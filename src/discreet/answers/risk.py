@@ -39,6 +39,7 @@ from discreet.answers.figure import (
 )
 from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style
 from discreet.answers.release import claim_note, claim_text, relation
+from discreet.budget import AnswerKind, Claim
 from discreet.budget.level_names import level_name
 from discreet.disclosure.beliefs import QUANTILES
 from discreet.disclosure.profile import Risk, RiskProfile
@@ -270,18 +271,27 @@ def _body(profile: RiskProfile, without_noise: str) -> Iterator[Part]:
 # -- the numbers of a row ----------------------------------------------------------------------------------
 
 
-def _claimed(row: Risk, value: float, style: Style, unit: str = "") -> Quantity:
-    """A number of a row, with what it is true of.
+def most_of(claim: Claim, value: float, style: Style = Style.SHARE, unit: str = "") -> Claimed:
+    """Return a number that nobody exceeds, as far as its claim goes; it is rounded up.
 
-    It is rounded up, but of one count: nobody does better, as far as the scope goes (the main pair of paths).
+    >>> from discreet.budget import load
+    >>> print(most_of(load("sdhc-2020").claim, 0.58884))
+    0.5889
     """
+    kind = NumberKind.of(claim.kind)
+    is_partial = kind is NumberKind.MAIN_PATH and not claim.scope.is_whole
+    if kind is NumberKind.EXACT or is_partial:
+        kind = NumberKind.AT_MOST
+    return Claimed.by(claim, value, style, kind=kind, unit=unit)
+
+
+def _claimed(row: Risk, value: float, style: Style, unit: str = "") -> Claimed:
+    """A number of a row, with what it is true of; it is rounded up, but of one count that is exact."""
     if row.claim is None:
         raise TypeError(f"the row of {row.scope} does not say of what it is true")
-    kind, scope = NumberKind.of(row.claim.kind), row.claim.scope
-    is_partial = kind is NumberKind.MAIN_PATH and not scope.is_whole
-    if (kind is NumberKind.EXACT and not row.is_one_count) or is_partial:
-        kind = NumberKind.AT_MOST
-    return Claimed.by(row.claim, value, style, kind=kind, unit=unit)
+    if row.is_one_count and row.claim.kind is AnswerKind.EXACT:
+        return Claimed.by(row.claim, value, style, unit=unit)
+    return most_of(row.claim, value, style, unit)
 
 
 def right_of(row: Risk) -> Quantity:
@@ -383,16 +393,7 @@ def place_words(level: str) -> str:
     name = level_name(level)
     if _WORDS.fullmatch(name):
         return name.lower()
-    return "country" if name == "US" else f'area of "{unmarked(name)}"'
-
-
-def unmarked(name: str) -> str:
-    """Write a name in which Markdown sees no emphasis.
-
-    >>> print(unmarked("sex*age"))
-    sex\\*age
-    """
-    return name.replace("*", r"\*").replace("_", r"\_")
+    return "country" if name == "US" else f'area of "{name}"'
 
 
 def _knows(profile: RiskProfile) -> str:
@@ -409,28 +410,6 @@ def worst_case(row: Risk) -> str:
     """
     case = row.case or ()
     return f"path {case[0]}" if len(case) == 1 else f"the pair of paths {case}"
-
-
-def right_sentence(profile: RiskProfile) -> Sentence:
-    """Say how often the best guess with everything published is right.
-
-    >>> from discreet.disclosure.profile import risk_profile
-    >>> print(right_sentence(risk_profile({"Block": "0.0992"}, prior="1/2")))
-    Someone who knows every other record, gives the target an even chance and sees everything published is \
-right at most 58.89 times in 100, whatever the method.
-    """
-    end = ", whatever the method."
-    if not profile.complete:
-        end = " if the target is on the main path; other paths were not looked at, so this is not a bound."
-    elif not profile.is_bound:
-        end = " as far as the release is modelled; not all of it is, so this is not a bound."
-    return sentence(
-        "Someone who {knows} and sees everything published is right {most}{times}{end}",
-        knows=_knows(profile),
-        most="at most " if profile.complete and profile.is_bound else "",
-        times=times_right(profile.overall[0]),
-        end=end,
-    )
 
 
 def belief_sentence(profile: RiskProfile) -> Sentence:

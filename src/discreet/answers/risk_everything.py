@@ -21,8 +21,10 @@ from discreet.answers.answer import (
     Paragraph,
     Part,
     Sentence,
+    marked,
     sentence,
 )
+from discreet.answers.best_guess import guess_record, leading_sentence
 from discreet.answers.describing import describes
 from discreet.answers.figure import QUIET, Axis, Line, Notation, Panel, Picture
 from discreet.answers.quantity import Claimed, NumberKind, Quantity, Style
@@ -33,13 +35,12 @@ from discreet.answers.risk import (
     levels_panel,
     prior_text,
     right_percent,
-    right_sentence,
     risk_answer,
     risk_facts,
-    unmarked,
 )
 from discreet.budget import AnswerKind, Claim
 from discreet.budget.level_names import level_name
+from discreet.disclosure.best_guess import best_guess
 from discreet.disclosure.everything import AttributeRisk, Detection, Guess, ReleaseRisk, predictive_value
 
 
@@ -56,6 +57,7 @@ def whole_risk_answer(whole: ReleaseRisk) -> Answer:
     about = risk_answer(whole.profile, is_held=bool(whole.exact))
     record = {
         **about.record,
+        "best_guess": guess_record(best_guess(whole)),
         "releases": list(whole.releases),
         "people": whole.people,
         "held_exact": [str(exact_count) for exact_count in whole.exact],
@@ -108,7 +110,9 @@ def _body(whole: ReleaseRisk, about: Answer) -> Iterator[Part]:
     if whole.exact:
         yield Paragraph(exact_words(whole))
     yield ""
-    yield Paragraph(_right_words(whole))
+    yield Paragraph(leading_sentence(best_guess(whole)), indent="")
+    yield ""
+    yield "By prior:"
     yield _belief_table(whole)
     yield ""
     yield Paragraph(
@@ -155,20 +159,6 @@ def exact_words(whole: ReleaseRisk) -> str:
 def _cautions(whole: ReleaseRisk) -> Iterator[Caution]:
     if whole.told_apart:
         yield Caution("An exact count tells the compared data sets apart with certainty.")
-
-
-def _right_words(whole: ReleaseRisk) -> Sentence:
-    """Say how often the best guess is right, at the first prior.
-
-    >>> from discreet.budget import load
-    >>> from discreet.disclosure.everything import risk
-    >>> print(_right_words(risk(load("dhc-2022-08-25"), prior="1/2")))
-    Someone who knows every other record, gives the target an even chance and sees everything published is \
-right at most 91.17 times in 100, whatever the method. By prior:
-    """
-    if whole.told_apart:
-        return sentence("Right every time, from any prior:")
-    return sentence("{said} By prior:", said=right_sentence(whole.profile.at(whole.profile.priors[0])))
 
 
 def _belief_table(whole: ReleaseRisk) -> AnswerTable:
@@ -264,15 +254,15 @@ def attribute_sentences(whole: ReleaseRisk) -> Iterator[Sentence]:
     for row in whole.attributes:
         if row.guess is None or row.epsilon is None or row.right is None:
             yield sentence(
-                "*{name}*: every change of it alters an exact count, which tells its values apart.",
-                name=unmarked(row.attribute),
+                "{name}: every change of it alters an exact count, which tells its values apart.",
+                name=marked(row.attribute, "strong"),
             )
             continue
         yield sentence(
-            "*{name}*: someone who knows every other record, and all else of the target, guesses one of its "
+            "{name}: someone who knows every other record, and all else of the target, guesses one of its "
             "{values} values {before} of the time with nothing published, and{most} {after} with everything "
             "(epsilon {epsilon} at delta {delta}; {seen} of {all} queries of the main path see it).",
-            name=unmarked(row.attribute),
+            name=marked(row.attribute, "strong"),
             values=Quantity(row.values, Style.COUNT),
             before=Quantity(row.guess.before, Style.HUNDRED, unit="%"),
             most=_at_most(whole),

@@ -102,10 +102,11 @@ class _Declared:
         """Whether the command line has `--no-certify` alone, for a flag `certify` that is on."""
         return self.is_on and self.option.each.startswith("no-")
 
-    def parameter(self, *, is_signed: bool) -> inspect.Parameter:
+    def parameter(self, *, is_signed: bool, is_optional: bool = False) -> inspect.Parameter:
         """Return the parameter of the command; a text that `is_signed` may begin with a minus."""
         reads = get_args(self.annotation)[0] if self.option.reads is None else self.option.reads
         needed = self.option.needed or (self.is_needed_in_python and type(None) not in get_args(reads))
+        needed = needed and not is_optional
         default = inspect.Parameter.empty if needed else None
         named = self.option.each or self.name.replace("_", "-")
         name = Parameter(name=f"--{named}", allow_leading_hyphen=is_signed)
@@ -141,20 +142,26 @@ def _declared_by(owner: Callable[..., object]) -> Iterator[_Declared]:
 
 
 def takes(
-    *owners: Callable[..., object], only: Sequence[str] = (), signed: Sequence[str] = ()
+    *owners: Callable[..., object],
+    only: Sequence[str] = (),
+    signed: Sequence[str] = (),
+    optional: Sequence[str] = (),
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options of its owners in the place of its `**given`; those that it needs come first.
 
     An owner is a question, or the function in Python that answers one. Where several have an option, the
     first one declares it. With `only` these are taken alone. An option that is not given is left out, and
-    so has the default of its owner. The texts of those that are `signed` may begin with a minus.
+    so has the default of its owner. The texts of those that are `signed` may begin with a minus; those that
+    are `optional` are needed only in some uses of the command, which sees to it.
     """
     parameters = {
         parameter.name: parameter for owner in reversed(owners) for parameter in _declared_by(owner)
     }
     order = dict.fromkeys(parameter.name for owner in owners for parameter in _declared_by(owner))
     kept = [name for name in order if name in only or not only]
-    shown = [parameters[name].parameter(is_signed=name in signed) for name in kept]
+    shown = [
+        parameters[name].parameter(is_signed=name in signed, is_optional=name in optional) for name in kept
+    ]
     shown.sort(key=lambda parameter: parameter.default is not inspect.Parameter.empty)
     turned_off = [name for name, parameter in parameters.items() if parameter.is_turned_off]
 

@@ -40,6 +40,7 @@ from discreet.disclosure.counts import OTHER_LEVELS
 from discreet.disclosure.decisions import Costs
 from discreet.disclosure.inputs import one_variance
 from discreet.disclosure.odds import Floats
+from discreet.disclosure.questions import DEFAULT_PRIOR
 from discreet.errors import InputError
 from discreet.faces import Displayed, page_in_words
 from discreet.loss.lattice import Loss
@@ -174,7 +175,7 @@ class RiskProfile(Displayed):
 def risk_profile(
     release: Release | str | os.PathLike[str] | Mapping[str, Number] | Sequence[Number],
     *,
-    prior: Numbers = "1/2",
+    prior: Numbers = DEFAULT_PRIOR,
     neighbours: Neighbours | None = None,
     people: int = 1,
     pairs: Pairs = "all",

@@ -33,6 +33,7 @@ from discreet.budget.claims import AnswerKind, Claim
 from discreet.budget.scope import Scope
 from discreet.calls import known_as
 from discreet.disclosure.everything import Detection, predictive_value
+from discreet.disclosure.questions import DEFAULT_PRIOR
 from discreet.errors import InputError
 from discreet.faces import Displayed
 from discreet.loss.values import Number, read, read_probabilities
@@ -66,6 +67,7 @@ class PromisedRisk(Displayed):
     chance: float
     detections: tuple[Detection, ...]
     guesses: tuple[tuple[float, float], ...]
+    claim: Claim
 
     @property
     def baseline(self) -> float:
@@ -84,8 +86,8 @@ def promised_risk(
     epsilon: Annotated[Number, Option("The epsilon of the promise.", "E", reads=str)],
     delta: Annotated[Number, Option("The delta of the promise, such as 1e-6; 0 is allowed.", "D", reads=str)],
     prior: Annotated[
-        Number, Option("The adversary's chance that the target is present, such as 1/2.", "P", reads=str)
-    ] = "1/100",
+        Number, Option("The adversary's chance that the target is present; default 1/2.", "P", reads=str)
+    ] = DEFAULT_PRIOR,
     neighbours: Annotated[
         Neighbours,
         Option(
@@ -157,6 +159,7 @@ def promised_risk(
         min(1.0, 2 * float(small)),
         tuple(detections),
         tuple((float(b), true_positive_rate(float(height), float(small), float(b))) for b in befores),
+        claim,
     )
 
 

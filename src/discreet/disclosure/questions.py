@@ -18,6 +18,9 @@ from discreet.records.questions import RecordInput
 if TYPE_CHECKING:
     from discreet.promises.limits import RiskLimit
 
+DEFAULT_PRIOR = "1/2"
+"""At which every surface says how risky a release is, unless another is asked for."""
+
 Limits = Annotated[
     "Sequence[str | RiskLimit]",
     repeated_option(

@@ -27,7 +27,7 @@ class BallFactor(ABC):
         """E e^(2 pi i turn (X - shift)), for |turn| <= 1/2."""
 
 
-class GaussianFactor(BallFactor):
+class GaussianFactor(Forgetful, BallFactor):
     """Characteristic function of a discrete Gaussian around `near`, by the shorter of two sums."""
 
     def __init__(self, term: DiscreteGaussian, theta: Fraction) -> None:
@@ -39,6 +39,24 @@ class GaussianFactor(BallFactor):
         # (dual: at half a turn neighbour v of the nearest frequency has weight e^(-rate (v^2 - v)))
         v = float(term.variance)
         self._reach = 2 + terms_needed(2 * math.pi**2 * v if term.is_dual else 1 / (2 * v))
+        sigma2 = balls.ball(term.variance)
+        self._rate = -2 * balls.arb.pi() ** 2 * sigma2 if term.is_dual else -1 / (2 * sigma2)
+
+    @cached_property
+    def _rest(self) -> balls.acb:
+        """What the terms beyond the reach add at most, at any turn."""
+        rest = (4 * (self._rate * balls.ball(Fraction(2 * self._reach + 1, 2) ** 2)).exp()).upper()
+        return balls.acb(balls.arb(0, rest), balls.arb(0, rest))
+
+    @cached_property
+    def _terms(self) -> list[balls.acb]:
+        """The terms of the sum at turn 0, that of v at place v."""
+        return [self._at_zero(v) for v in (*range(self._reach + 1), *range(-self._reach, 0))]
+
+    def _at_zero(self, v: int) -> balls.acb:
+        if not self.term.is_dual:
+            return balls.acb((self._rate * balls.ball((v - self.near) ** 2)).exp())
+        return _polar((self._rate * (v * v)).exp(), balls.ball(-2 * v * self.near))
 
     @property
     def slack(self) -> balls.arb:
@@ -57,17 +75,23 @@ class GaussianFactor(BallFactor):
 
     def at(self, turn: balls.arb) -> balls.acb:
         """E e^(2 pi i turn (X - shift)), for |turn| <= 1/2."""
-        sigma2, near, total = balls.ball(self.term.variance), balls.ball(self.near), balls.acb(0)
-        rate = -2 * balls.arb.pi() ** 2 * sigma2 if self.term.is_dual else -1 / (2 * sigma2)
-        for v in range(-self._reach, self._reach + 1):
-            if self.term.is_dual:  # Poisson: e^(-2 pi^2 sigma2 (turn - v)^2) e^(2 pi i (turn - v) near)
-                size, angle = (rate * (turn - v) ** 2).exp(), 2 * (turn - v) * near
-            else:
-                size, angle = (rate * (v - near) ** 2).exp(), 2 * turn * v
-            total += balls.acb(size * angle.cos_pi(), size * angle.sin_pi())
-        rest = 4 * (rate * balls.ball(Fraction(2 * self._reach + 1, 2) ** 2)).exp()
-        error = balls.arb(0, rest.upper())
-        return (total + balls.acb(error, error)) / self._norm
+        if self.term.is_dual:  # Poisson: e^(-2 pi^2 sigma2 (turn - v)^2) e^(2 pi i (turn - v) near)
+            first = _polar((self._rate * turn**2).exp(), 2 * turn * balls.ball(self.near))
+            up = balls.acb((-2 * self._rate * turn).exp())
+            down = 1 / up
+        else:
+            first, up = balls.acb(1), _polar(balls.arb(1), 2 * turn)
+            down = up.conjugate()
+        # each term is that at turn 0, times `first` and a power of `up`
+        above, below = balls.acb(0), balls.acb(0)
+        for v in range(self._reach, 0, -1):
+            above, below = (above + self._terms[v]) * up, (below + self._terms[-v]) * down
+        return (first * (self._terms[0] + above + below) + self._rest) / self._norm
+
+
+def _polar(size: balls.arb, half_turns: balls.arb) -> balls.acb:
+    """The number of this size and angle."""
+    return balls.acb(size * half_turns.cos_pi(), size * half_turns.sin_pi())
 
 
 class LaplaceFactor(Forgetful, BallFactor):

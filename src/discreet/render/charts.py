@@ -111,6 +111,7 @@ def _axis(axis: Axis, *, is_upright: bool) -> Options:
     if axis.names:
         made |= {"type": "category", "data": [visible(name) for name in axis.names]}
         made["inverse"] = axis.is_downward
+        made["show"] = any(axis.names)  # a drawing of people has no axis
         return made
     ends = {"min": axis.low, "max": axis.high}
     if is_upright and _on_logs(axis):

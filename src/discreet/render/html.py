@@ -72,35 +72,26 @@ def section_of(answer: Answer, *, anchor: str, colours: Mapping[str, str] | None
 
 
 def _marked_up(body: Sequence[Part]) -> Iterator[Part]:
-    """Yield the parts of a body; lines that are written as a page of Markdown become headings and lists.
+    """Yield the parts of a body; paragraphs that begin with a dash become a list.
 
-    >>> list(_marked_up((Paragraph("## The odds"), Paragraph("- One."), Paragraph("- Two."), "Three.")))
-    [Heading(text='The odds'), Bullets(items=('One.', 'Two.'), role=''), 'Three.']
+    >>> list(_marked_up((Paragraph("- One."), Paragraph("- Two."), "Three.")))
+    [Bullets(items=('One.', 'Two.'), role=''), 'Three.']
     """
-    for mark, run in groupby(body, _mark):
-        if mark == "- ":
-            yield Bullets(tuple(_unmarked(part, mark) for part in run))
-        elif mark == "    ":
-            yield Verbatim("\n".join(str(_unmarked(part, mark)) for part in run))
-        elif mark == "# ":
-            yield from (Paragraph(_unmarked(part, mark)) for part in run)  # the title of the page
-        elif mark == "## ":
-            yield from (Heading(str(_unmarked(part, mark))) for part in run)
-        else:
-            yield from run
+    for is_item, run in groupby(body, _is_item):
+        parts = tuple(run)
+        yield from (Bullets(tuple(map(_without_dash, parts))),) if is_item else parts
 
 
-def _mark(part: Part) -> str:
-    text = str(part.text) if isinstance(part, Paragraph) else ""
-    return next((mark for mark in ("- ", "# ", "## ", "    ") if text.startswith(mark)), "")
+def _is_item(part: Part) -> bool:
+    return isinstance(part, Paragraph) and str(part.text).startswith("- ")
 
 
-def _unmarked(part: Part, mark: str) -> str | Sentence:
+def _without_dash(part: Part) -> str | Sentence:
     assert isinstance(part, Paragraph)
     if isinstance(part.text, str):
-        return part.text.removeprefix(mark)
+        return part.text.removeprefix("- ")
     first, *rest = part.text.parts
-    return Sentence((str(first).removeprefix(mark), *rest))
+    return Sentence((str(first).removeprefix("- "), *rest))
 
 
 def html_words(words: Words | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from discreet.disclosure.adversary import Adversary, Count, attackable
+from discreet.disclosure.questions import DEFAULT_PRIOR
 from discreet.errors import InputError
 from discreet.numbers import prior as read_prior
 from discreet.workbench.state import State
@@ -74,7 +75,7 @@ def adversary(state: State) -> Adversary | None:
     elif scenario == "hierarchy" and levels.index(level):
         up = known_counts[levels[levels.index(level) - 1]]
         chosen = (count, next((other for other in up if other.query == count.query), up[0]))
-    prior = read_chance(said.get("prior", "1/2"))
+    prior = read_chance(said.get("prior", DEFAULT_PRIOR))
     chance = read_chance(said.get("chance") or SETTINGS["chance"].default, SETTINGS["chance"].words)
     numbers: dict[str, int] = {}
     for name in ("known", *SETTINGS):

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from discreet.answers.adversary import attack_command
 from discreet.budget.spine import CHILDREN_2020
+from discreet.disclosure.questions import DEFAULT_PRIOR
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text
 from discreet.workbench.adversary import adversary, asked_category, read_chance
@@ -78,7 +79,7 @@ def risk_commands(state: State) -> list[str]:
     """
     try:
         asked = adversary(state)
-        prior = read_chance(state.setting("risk", "prior", "1/2"))
+        prior = read_chance(state.setting("risk", "prior", DEFAULT_PRIOR))
     except DiscreetError:
         return []
     whole = command_line(state, "risk release", "--prior", prior)
@@ -134,9 +135,9 @@ def report_options(state: State, before: State | None) -> dict[str, object]:
     '1/10'
     """
     try:
-        prior = read_chance(state.setting("risk", "prior", "1/2"))
+        prior = read_chance(state.setting("risk", "prior", DEFAULT_PRIOR))
     except DiscreetError:  # the Risk page says what is wrong
-        prior = "1/2"
+        prior = DEFAULT_PRIOR
     return {
         "release": state.release,
         "before": None if before is None else before.release,
@@ -161,7 +162,7 @@ def report_command(state: State, before: State | None = None) -> str:
     title, prior = str(asked["title"]), str(asked["prior"])
     parts = {
         "--neighbours": state.neighbours or ("" if alike else state.relation),
-        "--prior": prior if prior != "1/2" else "",
+        "--prior": prior if prior != DEFAULT_PRIOR else "",
         "--before": "" if before is None else target(before, "before.toml")[0],
         "--title": title,
     }

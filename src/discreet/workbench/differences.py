@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from discreet.answers.headline import epsilon_change
 from discreet.answers.quantity import Style
 from discreet.budget.level_names import level_name
+from discreet.disclosure.questions import DEFAULT_PRIOR
 from discreet.errors import DiscreetError
 from discreet.numbers import exact_text
 from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary
@@ -142,7 +143,7 @@ def _accuracy_facts(state: State) -> dict[str, str]:
 def _risk_facts(state: State) -> dict[str, str]:
     asked = adversary(state)
     if asked is None:
-        return {"the prior is": state.setting("risk", "prior", "1/2")}
+        return {"the prior is": state.setting("risk", "prior", DEFAULT_PRIOR)}
     said = {"the adversary sees": SCENARIOS[asked.scenario], "the prior is": asked.prior}
     if asked.scenario != "whole":
         said |= {"the level is": level_name(asked.counts[0].level), "the query is": asked.counts[0].query}

@@ -7,6 +7,7 @@ from functools import partial
 
 from discreet.answers.adversary import attacked_answer, variance_text
 from discreet.answers.answer import AnswerTable
+from discreet.answers.best_guess import known_parts, leading_sentence
 from discreet.answers.quantity import Quantity, Style
 from discreet.answers.release import claim_note
 from discreet.answers.risk import (
@@ -14,7 +15,6 @@ from discreet.answers.risk import (
     levels_panel,
     right_panel,
     right_percent,
-    right_sentence,
     risk_facts,
 )
 from discreet.answers.risk_counts import belief_panel
@@ -29,8 +29,10 @@ from discreet.answers.risk_everything import (
 )
 from discreet.budget.level_names import level_name
 from discreet.disclosure.adversary import Adversary, Attacked, attackable, attacked
+from discreet.disclosure.best_guess import best_guess
 from discreet.disclosure.everything import ReleaseRisk
 from discreet.disclosure.profile import RiskProfile
+from discreet.disclosure.questions import DEFAULT_PRIOR
 from discreet.errors import DiscreetError, InputError
 from discreet.workbench import controls as c
 from discreet.workbench.adversary import SCENARIOS, SETTINGS, adversary, read_chance
@@ -62,7 +64,7 @@ class _RiskPage(c.Page):
     @property
     def prior(self) -> str:
         """The prior, as a fraction if it is one."""
-        text = self.state.setting(self.name, "prior", "1/2")
+        text = self.state.setting(self.name, "prior", DEFAULT_PRIOR)
         try:
             return read_chance(text)
         except DiscreetError:
@@ -154,7 +156,7 @@ def _adversary(page: _RiskPage) -> None:
         c.gap()
         what = "the prior"
         c.slider(page, "Prior", prior, (1, 99), prior_at, prior_said, what=what, term="prior")
-        c.Field(page, "Prior, exact", read_chance, prior, what, placeholder="1/2")
+        c.Field(page, "Prior, exact", read_chance, prior, what, placeholder=DEFAULT_PRIOR)
         with c.box("").style("margin-top: 12px") as counted:
             with c.box("wb-two").style("gap: 14px"):
                 c.choice(page, "Level", level, levels, "looking at {}", term="level")
@@ -304,6 +306,13 @@ def _everything(page: _RiskPage) -> None:
             f"Right decisions from one count and from all counts of a level: {said}",
         )
 
+    def build_known(profile: RiskProfile) -> None:
+        for part in known_parts(best_guess(profile)):
+            if isinstance(part, AnswerTable):
+                _shown_table(part)
+            else:
+                c.words(str(part), "wb-text", "p").style("margin: 12px 0 6px")
+
     with c.card("Everything published").classes("wb-lead") as card:
         page.heading("With everything published: the best anyone can do", "bound")
         with c.box("wb-tiles"):
@@ -313,12 +322,16 @@ def _everything(page: _RiskPage) -> None:
             median = c.Tile(page, "Median belief", "median")
         page.words(lambda: c.comparing(page.whole.progress)).style("margin-top: 8px")
         page.words(lambda: claim_note(page.state.base.claim), "wb-claim", hides=True)
-        sentences = (right_sentence, belief_sentence)
         page.texts(
             2,
-            lambda: [str(said(page.profile)) for said in sentences] if page.profile else None,
+            lambda: (
+                [str(leading_sentence(best_guess(page.profile))), str(belief_sentence(page.profile))]
+                if page.profile
+                else None
+            ),
             "margin: 10px 0 0",
         )
+        page.rebuild(c.box(""), lambda: page.profile, build_known, dims=True)
         c.gap(18)
         page.heading("Level by level", "levels", 3)
         chart = page.chart("right decisions by level", levels)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-from discreet.answers.objects.shared import AnswerKeys, Claims, LimitKeys, ScopeKeys
+from discreet.answers.objects.shared import AnswerKeys, BestGuessKeys, Claims, LimitKeys, ScopeKeys
 
 
 class AccountResultKeys(TypedDict):
@@ -221,54 +221,6 @@ class CompareKeys(TypedDict):
     claims: NotRequired[Claims]
 
 
-class DetectionKeys(TypedDict):
-    """What stands under `detection`."""
-
-    false_positive_rate: float
-    true_positive_rate: float
-    kind: str
-    predictive_values: dict[str, float]
-    worst_case: None
-    claims: NotRequired[Claims]
-
-
-class GuessingKeys(TypedDict):
-    """What stands under `guessing`."""
-
-    before: float
-    at_most: float
-
-
-class OfWhatHerRecordSaysKeys(TypedDict):
-    """What stands under `of_what_her_record_says`."""
-
-    epsilon: float
-    delta: float
-    accuracy: float
-    expected_posterior: float
-    posterior_but_for_rare_outcomes: float
-    probability_of_rare_outcomes: float
-
-
-class ExplainKeys(TypedDict):
-    """What `discreet explain` prints."""
-
-    epsilon: float
-    delta: float
-    prior: float
-    baseline: float
-    accuracy: float
-    expected_posterior: float
-    posterior_but_for_rare_outcomes: float
-    probability_of_rare_outcomes: float
-    detection: list[DetectionKeys]
-    guessing: list[GuessingKeys]
-    page: str
-    neighbours: str
-    compares: str
-    of_what_her_record_says: OfWhatHerRecordSaysKeys | None
-
-
 class PresetKeys(TypedDict):
     """What stands under `presets`."""
 
@@ -308,6 +260,7 @@ class ReportKeys(TypedDict):
     worst: list[int]
     prior: str
     accuracy: float
+    best_guess: BestGuessKeys
     reduction: float | None
     certified: bool
     files: list[str]

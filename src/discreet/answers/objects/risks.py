@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NotRequired, TypedDict
 
-from discreet.answers.objects.shared import AnswerKeys, Claims
+from discreet.answers.objects.shared import AnswerKeys, BestGuessKeys, Claims
 
 
 class GuessKeys(TypedDict):
@@ -74,7 +74,7 @@ class RiskExplainRowKeys(TypedDict):
     expected_posterior: float
     posterior_quantiles: dict[str, float]
     true_positive_rate: float
-    positive_predictive_value: float
+    positive_predictive_value: float | None
     largest_posterior: float | None
     worst_case: list[int] | None
     claims: NotRequired[Claims]
@@ -99,10 +99,66 @@ class RiskExplainKeys(TypedDict):
     is_bound: bool
     answer: AnswerKeys
     rows: list[RiskExplainRowKeys]
+    best_guess: BestGuessKeys
     page: str
     held_exact: NotRequired[list[str]]
     changed_by_exact_counts: NotRequired[list[ChangedByExactCountKeys]]
     claims: NotRequired[Claims]
+
+
+class DetectionKeys(TypedDict):
+    """What stands under `detection`."""
+
+    false_positive_rate: float
+    true_positive_rate: float
+    kind: str
+    predictive_values: dict[str, float]
+    worst_case: None
+    claims: NotRequired[Claims]
+
+
+class GuessingKeys(TypedDict):
+    """What stands under `guessing`."""
+
+    before: float
+    at_most: float
+
+
+class OfWhatHerRecordSaysKeys(TypedDict):
+    """What stands under `of_what_her_record_says`."""
+
+    epsilon: float
+    delta: float
+    accuracy: float
+    expected_posterior: float
+    posterior_but_for_rare_outcomes: float
+    probability_of_rare_outcomes: float
+
+
+class ExplainKeys(TypedDict):
+    """What `discreet explain` prints: of a promise, or of a release what `discreet risk explain` prints."""
+
+    best_guess: BestGuessKeys
+    page: str
+    neighbours: str
+    epsilon: NotRequired[float]
+    delta: NotRequired[float]
+    prior: NotRequired[float]
+    baseline: NotRequired[float]
+    accuracy: NotRequired[float]
+    expected_posterior: NotRequired[float]
+    posterior_but_for_rare_outcomes: NotRequired[float]
+    probability_of_rare_outcomes: NotRequired[float]
+    detection: NotRequired[list[DetectionKeys]]
+    guessing: NotRequired[list[GuessingKeys]]
+    compares: NotRequired[str]
+    of_what_her_record_says: NotRequired[OfWhatHerRecordSaysKeys | None]
+    name: NotRequired[str]
+    unit: NotRequired[str]
+    cases_compared: NotRequired[int]
+    is_bound: NotRequired[bool]
+    answer: NotRequired[AnswerKeys]
+    rows: NotRequired[list[RiskExplainRowKeys]]
 
 
 AreaKeys = TypedDict(
@@ -330,6 +386,7 @@ class RiskReleaseKeys(TypedDict):
     is_bound: bool
     answer: AnswerKeys
     rows: list[RiskReleaseRowKeys]
+    best_guess: NotRequired[BestGuessKeys]
     releases: NotRequired[list[str]]
     people: NotRequired[int]
     held_exact: NotRequired[list[str]]

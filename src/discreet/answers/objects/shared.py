@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import NotRequired, TypedDict
 
 
 class PartKeys(TypedDict):
@@ -44,6 +44,27 @@ class AnswerKeys(TypedDict):
     says: str
     reasons: list[str]
     scope: ScopeKeys
+
+
+class KnownReleaseKeys(TypedDict):
+    """What stands under `beside`."""
+
+    release: str
+    name: str
+    guessed: str
+    right: float
+    claims: NotRequired[Claims]
+
+
+class BestGuessKeys(TypedDict):
+    """What stands under `best_guess`: how risky it is, in one number and one sentence."""
+
+    right: float
+    instead_of: float
+    prior: float
+    says: str
+    beside: list[KnownReleaseKeys]
+    claims: NotRequired[Claims]
 
 
 class LimitKeys(TypedDict):

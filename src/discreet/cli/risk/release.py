@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from discreet.cli import console
 from discreet.cli.console import PLAIN, Outputs, Screen, option
-from discreet.disclosure.questions import Risking
+from discreet.disclosure.questions import DEFAULT_PRIOR, Risking
 from discreet.errors import InputError
 from discreet.numbers import prior as read_prior
+
+if TYPE_CHECKING:
+    from discreet.answers import Answer
 
 MainOnly = Annotated[
     bool, option("Only the main pair of paths: quick, but not a bound for the whole release.")
@@ -58,7 +61,7 @@ def release(
         if main_only or set(given) - {"prior"}:
             raise InputError("with --rho only --prior, --csv, --plot, --json and --quiet have a meaning")
         profile = risk_profile(
-            console.read_by_level(",".join(rho), "--rho"), prior=given.get("prior") or "1/2"
+            console.read_by_level(",".join(rho), "--rho"), prior=given.get("prior") or DEFAULT_PRIOR
         )
         answer, figure = risk_answer(profile), "levels"
     else:
@@ -89,10 +92,10 @@ _RARE = ("1/100",)  # the page says what changes at a low prior, whatever else i
 
 explain_app = console.command(
     "risk explain",
-    "TARGET --prior P [--out FILE.md] [OPTIONS]",
-    "dhc-2020 --prior 1/10 --out risk.md",
+    "TARGET [--prior P] [--out FILE.md] [OPTIONS]",
+    "dhc-2020 --out risk.md",
     "pl94-2020-persons --held-exact State:total",
-    "pl94-2020-units --prior 1/2",
+    "pl94-2020-units --prior 1/10",
 )
 
 
@@ -102,17 +105,40 @@ def explain(
     target: console.Target,
     /,
     *,
-    prior: console.Prior = "1/2",
+    prior: console.Prior = DEFAULT_PRIOR,
     out: Annotated[Path | None, option("Write the page.", "FILE.md|txt")] = None,
     main_only: MainOnly = False,
     screen: Screen = PLAIN,
     **given: console.Given,
 ) -> None:
     """Write what can be learned about one person; each sentence names its adversary."""
+    outputs = page_outputs(out, screen)
+    answer = explained(target, prior=prior, is_main_only=main_only, screen=screen, **given)
+    tell_page(answer, out, outputs, screen)
+
+
+def page_outputs(out: Path | None, screen: Screen, plot: Path | None = None) -> Outputs:
+    """Return where a page goes, once it is clear that it may."""
     if screen.json and out is not None:
         raise InputError("--json and --out cannot be used together")
-    outputs = Outputs()
+    outputs = Outputs(plot=plot)
     outputs.plan("--out", out, (".md", ".txt"))
+    return outputs
+
+
+def tell_page(answer: Answer, out: Path | None, outputs: Outputs, screen: Screen) -> None:
+    """Write a page in plain words: as Markdown into its file, or on the terminal as prose and tables."""
+    outputs.write({"--out": str(answer.record["page"]), "--plot": answer.figures.get("promise", "")})
+    if out is not None:
+        console.write(f"Written to {out}\n")
+    else:
+        Screen(json=screen.json, quiet=True).tell(answer)
+
+
+def explained(
+    target: str, *, prior: str, screen: Screen, is_main_only: bool = False, **given: console.Given
+) -> Answer:
+    """Return what can be learned about one person from a release, as a page in plain words."""
     read_prior(prior)  # before the long work
     given["jobs"] = console.jobs_or_cpus(given.get("jobs"))
     release = console.read_release(target, given.get("neighbours"))
@@ -126,7 +152,7 @@ def explain(
             release,
             exact=exact,
             prior=list(dict.fromkeys([prior, *_RARE])),
-            pairs="main" if main_only else "all",
+            pairs="main" if is_main_only else "all",
             false_positive_rates=["1e-4"],
             progress=progress,
             **given,
@@ -138,9 +164,4 @@ def explain(
     if held:
         with screen.progress("With nothing held exact") as progress:
             before = asked([], progress)
-    answer = explain_answer(result, title=release.title, before=before)
-    if out is not None:
-        outputs.write({"--out": str(answer.record["page"])})
-        console.write(f"Written to {out}\n")
-    else:
-        Screen(json=screen.json, quiet=True).tell(answer)
+    return explain_answer(result, title=release.title, before=before)

@@ -23,6 +23,7 @@ from discreet.accounting.account import Account
 from discreet.accounting.account import account as account_of
 from discreet.accounting.questions import Jobs, People, Relation
 from discreet.answers.answer import Sentence, Words, marked
+from discreet.answers.decision import Decision
 from discreet.answers.facts import ALPHAS, Facts, Misses
 from discreet.answers.report import report_answer, report_sections, report_subject
 from discreet.budget import Release
@@ -34,6 +35,7 @@ from discreet.comparisons.gaussian_dp import GaussianDP
 from discreet.comparisons.sampling import sampled
 from discreet.disclosure.category import Categories, release_categories
 from discreet.disclosure.everything import risk
+from discreet.disclosure.questions import DEFAULT_PRIOR
 from discreet.errors import InputError, PrecisionError
 from discreet.loss.values import read_probabilities
 from discreet.noise.capabilities import require
@@ -81,6 +83,10 @@ def page(
     *,
     before: Releasable | None = None,
     title: str = "",
+    decided: str = "",
+    decided_by: str = "",
+    decided_on: str = "",
+    reason: str = "",
     progress: Stage | None = None,
     **asked: Any,
 ) -> str:
@@ -93,10 +99,12 @@ def page(
     (True, False)
     """
     checked_title(title)
+    record = {"decided": decided, "decided_by": decided_by, "decided_on": decided_on, "reason": reason}
+    Decision(**record)
     now = gather(release, progress=progress, **asked)
     asked = {key: value for key, value in asked.items() if key != "account"}
     then = None if before is None else gather(before, progress=progress, **{**asked, "savings": False})
-    return render(now, before=then, title=title)
+    return render(now, before=then, title=title, **record)
 
 
 report = page
@@ -121,12 +129,16 @@ def gather(
     ] = ("1e-10",),
     prior: Annotated[
         Exact, Option("The adversary's prior probability of one answer; default 1/2.", "P", reads=str)
-    ] = "1/2",
+    ] = DEFAULT_PRIOR,
     neighbours: Relation = None,
     people: People = 1,
     certify: Annotated[bool, Option("Skip the proofs; the page says so.", each="no-certify")] = True,
     savings: Annotated[
-        bool, Option("Skip the search for noise that could be saved.", each="no-savings")
+        bool,
+        Option(
+            "Skip the search for noise that could be saved, of a plan that states its budget in rho.",
+            each="no-savings",
+        ),
     ] = True,
     jobs: Jobs = 1,
     progress: Stage | None = None,
@@ -169,7 +181,8 @@ def gather(
     table = [*rows, *epsilon_rows(during("Comparing paths"), more, zcdp=zcdp)]
     missed = during("Weighing both errors").tradeoff(alpha=list(ALPHAS))
     savings_found, unsaved = None, ""
-    if savings and account.people == 1:  # calibration is for one person
+    # calibration is for one person, and zCDP's promise is one that somebody made
+    if savings and account.people == 1 and _is_set_by_zcdp(release):
         savings_found, unsaved = _saving(release, asked[0], during("Looking for the least noise"))
     told = "Proving the best guess" if certify else "Weighing everything published"
     everything = risk(
@@ -242,6 +255,16 @@ def _estimates(release: Release) -> Accuracy | None:
         return None
 
 
+def _is_set_by_zcdp(release: Release) -> bool:
+    """Whether a plan states a budget in rho, so that its promise is the one zCDP converts that into.
+
+    >>> from discreet.budget import load
+    >>> _is_set_by_zcdp(load("pl94-2020-units"))
+    True
+    """
+    return release.rho is not None or any(level.rho is not None for level in release.levels)
+
+
 def _saving(release: Release, delta: Fraction, account: Account) -> tuple[Calibration | None, str]:
     """How little noise keeps zCDP's promise, or why that is not said: a report is worth having without it."""
     from discreet.promises.calibrating import calibrate
@@ -266,9 +289,14 @@ def render(
         ),
     ] = None,
     title: Annotated[str, Option("The title of the page.", "TEXT")] = "",
+    decided: Annotated[str, Option("What was decided, for the record on the page.", "TEXT")] = "",
+    decided_by: Annotated[str, Option("Who decided.", "NAMES")] = "",
+    decided_on: Annotated[str, Option("When it was decided, such as 2026-03-01.", "DATE")] = "",
+    reason: Annotated[str, Option("Why it was decided.", "TEXT")] = "",
 ) -> str:
     """Return the page as text; nothing is computed here."""
-    sections = report_sections(facts, before=before)
+    decision = Decision(decided=decided, decided_by=decided_by, decided_on=decided_on, reason=reason)
+    sections = report_sections(facts, before=before, decision=decision)
     heading = checked_title(title) or facts.release.title or facts.release.name
     return framed(
         {anchor: section_of(answer, anchor=anchor, colours=_COLOURS) for anchor, answer in sections.items()},
