@@ -1,4 +1,4 @@
-"""Makes the pictures of the README and of the site's first page: `make screenshot`.
+"""Makes the pictures of these pages: `make screenshot`.
 
 Commands draw theirs in the folder of a demo; tables to print and the workbench are photographed. Needs
 Chromium and what `make test` installs. The workbench is the page that a new visitor sees, when all pairs of
@@ -16,6 +16,7 @@ import urllib.request
 from pathlib import Path
 
 import make_demo
+import make_first_picture
 from PIL import Image
 from playwright.sync_api import Browser, sync_playwright
 
@@ -37,6 +38,7 @@ FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--
 def main() -> None:
     """Run the demo and the server, take the pictures, stop the server."""
     IMAGES.mkdir(exist_ok=True)
+    make_first_picture.PICTURE.write_text(make_first_picture.picture(), encoding="utf-8")
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=FLAGS)
         out = Path(folder) / "out"

@@ -1,7 +1,8 @@
-"""What MkDocs is told about these pages, as its hooks: `make docs` builds the site.
+"""Makes the site of these pages, in a folder: `make docs`.
 
 The navigation is that of index.md: its headings are the parts, its links the pages. Notebooks become pages,
-with what their cells printed; reference/api.md gets every public name, with its types and its docstring.
+with what their cells printed; each public module gets a page with its names, their types and docstrings.
+Zensical builds `pages/` into `site/`.
 """
 
 from __future__ import annotations
@@ -9,20 +10,25 @@ from __future__ import annotations
 import base64
 import importlib
 import json
+import os
 import posixpath
 import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-DOCS = Path(__file__).parent
+DOCS = Path(__file__).resolve().parent
 ROOT = DOCS.parent
+SETTINGS = DOCS / "site" / "zensical.toml"
 BESIDE = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
-"""Pages beside `docs/` that belong to the site."""
+"""Pages beside `docs/` that belong to the site: they end its last part."""
 
-FIRST = ("faq.md", "glossary.md")
-"""Pages that answer in the words that people search for: they come first in what is found."""
-
+API = "reference/api.md"
+COPIED = (".png", ".svg", ".css", ".js")
 ROOMS = {
     "discreet": "What most people need",
     "discreet.budget": "What is released",
@@ -40,79 +46,132 @@ ROOMS = {
     "discreet.reports": "Curves, exports, tables to print",
     "discreet.testing": "For tests and rehearsals only: NOT PRIVATE",
 }
-"""Modules whose names are public, in the order of the page."""
+"""Modules whose names are public, in the order of their pages."""
 
 LINK = re.compile(r"(?<!!)\[((?:[^][]|\[[^]]*\])*)\]\(([^)#\s]*)(#[^)\s]*)?\)")
 FENCE = re.compile(r"^(```|~~~).*?^\1[ ]*$", re.MULTILINE | re.DOTALL)
 
 
-# -- MkDocs calls these --------------------------------------------------------------------------------------
+def main(folder: Path) -> None:
+    """Write the pages, and build the site of them."""
+    for made in ("pages", "site"):
+        shutil.rmtree(folder / made, ignore_errors=True)
+    write_pages(folder)
+    places = [str(DOCS), str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, places))}
+    command = [sys.executable, "-m", "zensical", "build", "--strict", "--clean"]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{done.stdout}\n{done.stderr}")
+    # what servers show for a missing page, with links of a server
+    (folder / "site" / "404.html").unlink(missing_ok=True)
 
 
-def on_config(config: Any) -> Any:
-    """Make the navigation."""
-    notebooks = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.glob("notebooks/*.ipynb"))
-    config.nav = navigation((DOCS / "index.md").read_text(encoding="utf-8"), notebooks)
-    return config
+def write_pages(folder: Path) -> None:
+    """Write all pages, with links of the site, what they load, and the settings."""
+    made = site_pages()
+    for name, text in made.items():
+        written = site_links(text, name, set(made))
+        target = folder / "pages" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(first_page(written) if name == "index.md" else written, encoding="utf-8")
+    for path in DOCS.rglob("*.*"):
+        if path.suffix in COPIED and "demo" not in path.parts:
+            target = folder / "pages" / path.relative_to(DOCS)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, target)
+    parts = as_toml(navigation((DOCS / "index.md").read_text(encoding="utf-8")))
+    settings = SETTINGS.read_text(encoding="utf-8")
+    navigated = settings.replace("\n[project]\n", f"\n[project]\nnav = {parts}\n", 1)
+    (folder / "zensical.toml").write_text(navigated, encoding="utf-8")
 
 
-def on_files(files: Any, config: Any) -> Any:
-    """Add the pages that are no Markdown in docs/: notebooks, and the files beside it."""
-    from mkdocs.structure.files import File
-
+def site_pages() -> dict[str, str]:
+    """Return the Markdown of every page by its name, before links become those of the site."""
+    pages = {
+        path.relative_to(DOCS).as_posix(): path.read_text(encoding="utf-8") for path in DOCS.rglob("*.md")
+    }
     for path in sorted(DOCS.glob("notebooks/*.ipynb")):
-        if old := files.get_file_from_path(path.relative_to(DOCS).as_posix()):
-            files.remove(old)
-        text = notebook_page(json.loads(path.read_text(encoding="utf-8")), path.stem)
         name = path.relative_to(DOCS).with_suffix(".md").as_posix()
-        files.append(File.generated(config, name, content=text))
-    for name in BESIDE:
-        files.append(File.generated(config, name, content=(ROOT / name).read_text(encoding="utf-8")))
-    return files
-
-
-def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Turn links into those of the site, and fill the page of public names."""
-    name = page.file.src_uri
-    if name in FIRST:
-        page.meta["search"] = {"boost": 5}
-    if name == "index.md":
-        page.meta["hide"] = ["navigation", "toc"]
-    if name == "reference/api.md":
-        markdown += public_names()
-    pages = {one.src_uri for one in files}
-    return site_links(markdown, name, pages)
-
-
-def on_post_build(config: Any) -> None:
-    """Remove the page that servers show for a missing one: its links are those of a server."""
-    (Path(config.site_dir) / "404.html").unlink(missing_ok=True)
+        pages[name] = notebook_page(json.loads(path.read_text(encoding="utf-8")), path.stem)
+    pages |= {name: (ROOT / name).read_text(encoding="utf-8") for name in BESIDE}
+    rooms = public_pages()
+    links = "".join(f"- [{ROOMS[room]}: `{room}`](api/{room}.md)\n" for room in ROOMS)
+    pages[API] += f"\n{links}"
+    return pages | rooms
 
 
 # -- how pages are made --------------------------------------------------------------------------------------
 
 
-def navigation(index: str, notebooks: list[str]) -> list[Any]:
+def first_page(index: str) -> str:
+    """Return the first page without its lists of pages, which are above it, and with nothing beside it.
+
+    >>> print(first_page("# A\\n[door](a.md)\\n\\n## How to\\n[Do](b.md)\\n"))
+    ---
+    hide: [navigation, toc]
+    ---
+    # A
+    [door](a.md)
+    <BLANKLINE>
+    """
+    before, *_ = re.split("^## ", index, maxsplit=1, flags=re.MULTILINE)
+    return f"---\nhide: [navigation, toc]\n---\n{before.rstrip()}\n"
+
+
+def navigation(index: str) -> list[Any]:
     """Return the parts of the site and their pages, in the order in which the index links to them.
 
-    >>> parts = navigation("# A\\n\\n[door](a.md)\\n\\n## How to\\n\\n- [Do](b.md), [not](c.md#x)\\n", [])
-    >>> parts[:2], list(parts[2])
-    ([{'Home': 'index.md'}, {'How to': ['b.md', 'c.md']}], ['Project'])
+    >>> parts = navigation("# A\\n[door](a.md)\\n## How to\\n[Do](b.md)\\n### Later\\n[not](c.md#x)\\n")
+    >>> parts[0], parts[1]["How to"][:2]
+    ({'Home': 'index.md'}, ['b.md', {'Later': ['c.md']}])
     """
     _, *parts = re.split(r"^## ", index, flags=re.MULTILINE)
-    made: list[Any] = [{"Home": "index.md"}]
+    made: list[dict[str, Any]] = [{"Home": "index.md"}]
     for part in parts:
         title, _, text = part.partition("\n")
-        linked = [link[2] for link in LINK.finditer(text) if not re.match("[a-z]+:", link[2])]
-        pages = [re.sub(r"\.ipynb$", ".md", link) for link in linked if link.endswith((".md", ".ipynb"))]
-        inside = [page for page in dict.fromkeys(pages) if not page.startswith("../")]
-        if inside:
-            made.append({title.strip(): inside})
-    listed = {page for part in made for pages in part.values() for page in pages}
-    missing = [re.sub(r"\.ipynb$", ".md", name) for name in notebooks]
-    if missing := [name for name in missing if name not in listed]:
-        made.insert(2, {"Notebooks": missing})
-    return [*made, {"Project": list(BESIDE)}]
+        loose, *groups = re.split(r"^### ", text, flags=re.MULTILINE)
+        inside: list[Any] = _linked(loose)
+        for group in groups:
+            name, _, links = group.partition("\n")
+            inside.append({name.strip(): _linked(links)})
+        made.append({title.strip(): inside})
+    inside.extend(BESIDE)
+    return made
+
+
+def _linked(text: str) -> list[Any]:
+    """The pages to which a part of the index links, each once; that of all public names brings theirs."""
+    targets = [link[2] for link in LINK.finditer(text) if not re.match("[a-z]+:", link[2])]
+    pages = [re.sub(r"\.ipynb$", ".md", one) for one in targets if one.endswith((".md", ".ipynb"))]
+    modules = {"Every public name": [API, *({room: f"reference/api/{room}.md"} for room in ROOMS)]}
+    return [modules if page == API else page for page in dict.fromkeys(pages)]
+
+
+def leaves(part: Any) -> Iterator[str]:
+    """Yield the pages of a navigation.
+
+    >>> list(leaves([{"Home": "index.md"}, {"How to": ["b.md", {"Later": ["c.md"]}]}]))
+    ['index.md', 'b.md', 'c.md']
+    """
+    if isinstance(part, str):
+        yield part
+    else:
+        for one in part.values() if isinstance(part, dict) else part:
+            yield from leaves(one)
+
+
+def as_toml(value: Any) -> str:
+    """Write texts, lists and tables of them as TOML, on one line.
+
+    >>> as_toml([{"How to": ["b.md"]}])
+    '[{ "How to" = ["b.md"] }]'
+    """
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{json.dumps(key)} = {as_toml(one)}' for key, one in value.items())} }}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(as_toml, value))}]"
+    return json.dumps(value)
 
 
 def site_links(text: str, name: str, pages: set[str]) -> str:
@@ -144,17 +203,19 @@ def site_links(text: str, name: str, pages: set[str]) -> str:
     return made + LINK.sub(link, text[end:])
 
 
-def public_names() -> str:
-    """Return what mkdocstrings is asked for: every public name once, where it is defined."""
-    made, seen = "", set[str]()
+def public_pages() -> dict[str, str]:
+    """Return a page for each public module: every name once, where it is defined, and links to the others."""
+    made, seen = dict[str, str](), dict[str, str]()
     for room, title in ROOMS.items():
         module = importlib.import_module(room)
-        made += f"\n\n## {title}: `{room}`\n"
-        for name in getattr(module, "__all__", None) or _own(module):
-            home = _home(module, name)
-            if home not in seen:
-                seen.add(home)
-                made += f"\n::: {home}\n"
+        homes = {name: home_of(module, name) for name in getattr(module, "__all__", None) or _own(module)}
+        elsewhere = [f"[`{name}`]({seen[home]}.md#{home})" for name, home in homes.items() if home in seen]
+        new = list(dict.fromkeys(home for home in homes.values() if home not in seen))
+        text = f"# `{room}`\n\n{title}.\n"
+        if elsewhere:
+            text += f"\nAlso here: {', '.join(elsewhere)}.\n"
+        made[f"reference/api/{room}.md"] = text + "".join(f"\n::: {home}\n" for home in new)
+        seen |= dict.fromkeys(new, room)
     return made
 
 
@@ -166,11 +227,11 @@ def _own(module: ModuleType) -> list[str]:
     ]
 
 
-def _home(module: ModuleType, name: str) -> str:
+def home_of(module: ModuleType, name: str) -> str:
     """Where a public name is documented: a class or function where it is defined, a value where it is public.
 
     >>> import discreet.cellkey
-    >>> _home(discreet.cellkey, "LargeCounts"), _home(discreet.cellkey, "ONS_RULE")
+    >>> home_of(discreet.cellkey, "LargeCounts"), home_of(discreet.cellkey, "ONS_RULE")
     ('discreet.cellkey.table.LargeCounts', 'discreet.cellkey.ONS_RULE')
     """
     thing = getattr(module, name)
@@ -230,3 +291,7 @@ def _output(output: dict[str, Any]) -> str:
             return f'<p><img alt="what the cell above shows" src="data:{kind};base64,{coded}"></p>'
     text = _joined(output.get("text", data.get("text/plain", ""))) or "\n".join(output.get("traceback", ()))
     return f"```text\n{text.rstrip()}\n```" if text.strip() else ""
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import urllib.parse
 from html.parser import HTMLParser
 from pathlib import Path
@@ -83,8 +84,13 @@ def test_the_checker_finds_dead_links(tmp_path: Path) -> None:
     ]
 
 
+PARTS = ("Home", "Learn", "How to", "Understand", "Reference", "Mathematics", "Papers", "For developers")
+FRONT = PARTS[:4]
+"""What most readers need; who looks for more goes on to the other parts."""
+
+
 @pytest.mark.skipif(not IS_WHOLE, reason="the site shows all guests")
-def test_how_pages_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_how_pages_are_made(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.syspath_prepend(DOCS)
     import make_census
     import make_demo
@@ -94,29 +100,58 @@ def test_how_pages_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for module in (make_site, make_demo, make_census, make_notebooks, page_pictures):
         assert not doctest.testmod(module).failed
-    for room in re.split("^## ", make_site.public_names(), flags=re.MULTILINE)[1:]:
-        assert "\n::: discreet." in room, f"nothing is listed under {room}"
-    check_public_names(make_site)
-    # every page is in one part of the navigation, under the four that the documentation has
-    parts = make_site.navigation((DOCS / "index.md").read_text(encoding="utf-8"), [])
-    names = [name for part in parts for name in part]
-    assert names == ["Home", "Tutorials", "How to", "Explanation", "Reference", "Project"]
-    listed = [page for part in parts[1:-1] for pages in part.values() for page in pages]
+    made = make_site.site_pages()
+    check_public_names(make_site, made)
+    # every page is in one part of the navigation
+    parts = make_site.navigation(made["index.md"])
+    assert tuple(name for part in parts for name in part) == PARTS
+    listed = list(make_site.leaves(parts))
     assert len(listed) == len(set(listed))
-    there = {page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")}
-    assert there - {"index.md"} == {page for page in listed if not page.startswith("notebooks/")}
+    assert set(listed) == set(made)
+    # the front is short enough to be read
+    front = [
+        made[page] for part in parts for name in part if name in FRONT for page in make_site.leaves(part)
+    ]
+    assert len(front) <= 28
+    assert sum(len(text.split()) for text in front) <= 26_000
+    # what people look for by other names
+    for word in ("Excel", "odometer", "k-anonymity", "rounding", "suppression"):
+        assert any(word in text for text in front), word
+    # all of it can be written, and read by what builds the site
+    make_site.write_pages(tmp_path)
+    settings = tomllib.loads((tmp_path / "zensical.toml").read_text(encoding="utf-8"))
+    assert settings["project"]["nav"] == parts
+    assert {page.relative_to(tmp_path / "pages").as_posix() for page in tmp_path.rglob("*.md")} == set(made)
 
 
-def check_public_names(make_site: ModuleType) -> None:
-    """Every name that the page of public names asks for is there, and it asks for every public name."""
-    asked = re.findall(r"^::: (\S+)$", make_site.public_names(), flags=re.MULTILINE)
+def check_public_names(make_site: ModuleType, pages: dict[str, str]) -> None:
+    """Every name for which a page of a module asks is there, and they ask for every public name once."""
+    rooms = {room: pages[f"reference/api/{room}.md"] for room in make_site.ROOMS}
+    asked = [name for text in rooms.values() for name in re.findall(r"^::: (\S+)$", text, flags=re.MULTILINE)]
     assert len(asked) == len(set(asked))
     found = [(pkgutil.resolve_name(name), name) for name in asked]  # fails if there is none
-    for room in make_site.ROOMS:
+    for room, text in rooms.items():
+        assert "\n::: discreet." in text, f"nothing is listed for {room}"
         module = importlib.import_module(room)
         for name in getattr(module, "__all__", ()):
             thing = getattr(module, name)
-            assert any(one is thing for one, _ in found), f"{room}.{name} is not on the page"
+            assert any(one is thing for one, _ in found), f"{room}.{name} is on no page"
+            home = make_site.home_of(module, name)
+            assert f"::: {home}\n" in text or f"#{home})" in text, f"{room}.{name} is not on its page"
+
+
+def test_the_first_picture_shows_what_the_plan_of_the_example_changes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.syspath_prepend(DOCS)
+    import make_first_picture
+
+    drawn = make_first_picture.PICTURE.read_text(encoding="utf-8")
+    assert drawn == make_first_picture.picture()
+    for page in (ROOT / "README.md", DOCS / "index.md", DOCS / "howto" / "plan.md"):
+        text = page.read_text(encoding="utf-8")
+        margins = re.findall(r"(?:drafted|planned): ±([\d.]+)", drawn)
+        assert all(margin in text for margin in margins), f"{page} does not say {margins}"
 
 
 PLACES = [
@@ -162,14 +197,14 @@ def slugs(text: str) -> set[str]:
 
 
 def builder() -> str | None:
-    """A Python that has MkDocs: this one, or that of `make docs`."""
+    """A Python that has Zensical: this one, or that of `make docs`."""
     for python in (
         os.environ.get("DOCS_PYTHON"),
         sys.executable,
         str(ROOT / ".venv-docs" / "bin" / "python"),
     ):
         if python and shutil.which(python):
-            asked = [python, "-c", "import material, mkdocstrings, griffe"]
+            asked = [python, "-c", "import zensical, mkdocstrings, griffe"]
             if subprocess.run(asked, capture_output=True).returncode == 0:
                 return python
     return None
@@ -179,31 +214,41 @@ def builder() -> str | None:
 def test_the_site_builds_without_a_warning_and_without_dead_links(tmp_path: Path) -> None:
     python = builder()
     if python is None:
-        pytest.skip("MkDocs is not installed: make docs installs it")
-    command = [python, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
-    env = {**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT / "src")}
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, timeout=280)
+        pytest.skip("Zensical is not installed: make docs installs it")
+    command = [python, str(DOCS / "make_site.py"), str(tmp_path)]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert "WARNING" not in done.stderr
     site = tmp_path / "site"
     assert problems(site) == []
     for style in site.rglob("*.css"):
         assert not re.search(r"(url\(|@import )['\"]?https?:", style.read_text(encoding="utf-8")), style
-    api = (site / "reference" / "api.html").read_text(encoding="utf-8")
     import discreet
 
+    api = (site / "reference" / "api" / "discreet.html").read_text(encoding="utf-8")
     for name in discreet.__all__:
         thing = getattr(discreet, name)
         if hasattr(thing, "__qualname__"):
             assert f'id="{thing.__module__}.{thing.__qualname__}"' in api, name
-    index = (site / "search" / "search_index.js").read_text(encoding="utf-8")
-    for words in ("group privacy", "What epsilon is safe", "sampling error", "Windows"):
-        assert words in index, words
     search_works(site)
 
 
+SOUGHT = {
+    "group privacy": "Does it cover group privacy?",
+    "what epsilon is safe": "What epsilon is safe?",
+    "windows": "Does it run on Windows",
+    "excel": "Can I use Excel?",
+    "odometer": "Is there an odometer",
+    "k-anonymity": "Why not k-anonymity",
+    "suppression": "Why not k-anonymity",
+}
+"""What people type, and the answer that must be among the first five."""
+FOUND = """words => [...document.querySelectorAll("*")].filter(one => one.shadowRoot)
+  .flatMap(one => [...one.shadowRoot.querySelectorAll("a")]).slice(0, 5)
+  .some(one => one.innerText.includes(words))"""
+
+
 def search_works(site: Path) -> None:
-    """Ask pages opened from the disk for what people look for: the answer comes first, nothing is fetched."""
+    """Ask pages opened from the disk for what people look for: the answer is found, nothing is fetched."""
     playwright = pytest.importorskip("playwright.sync_api", reason="the search is tried in a browser")
     from discreet.reports.html.pdf import find_chromium
 
@@ -217,13 +262,12 @@ def search_works(site: Path) -> None:
         fetched: list[str] = []
         page.on("request", lambda request: fetched.append(request.url))
         page.goto((site / "index.html").as_uri())
-        for words in ("group privacy", "what epsilon is safe", "windows"):
-            # the search listens to keys: a text that is filled in at once may not be seen
-            page.fill("input.md-search__input", words[:-1])
-            page.press("input.md-search__input", words[-1])
-            page.wait_for_selector(".md-search-result__link", timeout=60_000)
-            first = "document.querySelector('.md-search-result__link')"
-            page.wait_for_function(f"{first}.innerText.includes('Questions people ask')", timeout=60_000)
+        page.click(".md-search__button")
+        box = page.locator("input[type=text]").first
+        for words, answer in SOUGHT.items():
+            box.fill("")
+            page.keyboard.type(words)
+            page.wait_for_function(FOUND, arg=answer, timeout=60_000)
         browser.close()
     assert not [url for url in fetched if not url.startswith(("file:", "data:", "about:", "blob:"))]
 

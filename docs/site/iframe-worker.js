@@ -1,4 +1,5 @@
-// The search runs in a worker, and browsers start none for a page that was opened from a disk. There a hidden frame does its work.
+// The search runs in a worker, and browsers start none for a page that was opened from a disk. There a hidden frame does its work,
+// with copies of what is said: a worker cannot change the page's own objects.
 if (location.protocol === "file:") {
   window.IFrameWorker = class extends EventTarget {
     constructor(url) {
@@ -17,14 +18,14 @@ if (location.protocol === "file:") {
         });
       inside.importScripts = (...sources) =>
         sources.reduce((before, source) => before.then(() => load(source)), Promise.resolve());
-      inside.postMessage = (data) => this.dispatchEvent(new MessageEvent("message", { data }));
+      inside.postMessage = (data) => this.dispatchEvent(new MessageEvent("message", { data: structuredClone(data) }));
       this.addEventListener("message", (event) => this.onmessage && this.onmessage(event));
       this.inside = inside;
       this.ready = load(new URL(url, document.baseURI).href);
     }
 
     postMessage(data) {
-      this.ready.then(() => this.inside.dispatchEvent(new MessageEvent("message", { data })));
+      this.ready.then(() => this.inside.dispatchEvent(new MessageEvent("message", { data: structuredClone(data) })));
     }
 
     terminate() {

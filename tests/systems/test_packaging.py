@@ -76,7 +76,7 @@ def test_the_sdist_builds_the_same_wheel(built: tuple[Path, Path], tmp_path: Pat
     (source,) = tmp_path.iterdir()
     again, _ = build(tmp_path / "dist", source)
     assert contents(again) == contents(wheel)
-    for needed in ("Makefile", "mkdocs.yml", "requirements/docs.txt", "tests/systems/test_packaging.py"):
+    for needed in ("Makefile", "docs/site/zensical.toml", "requirements/docs.txt", "tests/test_site.py"):
         assert (source / needed).is_file(), needed
 
 

@@ -11,7 +11,7 @@ from discreet.files import FilePath
 from discreet.questions import Option
 
 EXAMPLES = {
-    "health-survey": ("release.toml", "units.csv", "records.csv"),
+    "health-survey": ("release.toml", "units.csv", "records.csv", "goals.toml"),
     "birthplace": ("specification.toml", "areas.csv", "people.csv", "published.csv"),
     "policy": ("discreet-policy.toml",),
 }
@@ -24,21 +24,21 @@ def write_example(
     name: Annotated[
         Literal["health-survey", "birthplace", "policy"],
         Option(
-            "health-survey (default): a release, its areas and its records; birthplace: detailed "
-            "groups; policy: rules for data.",
+            "health-survey (default): a release, its areas, its records and goals for a plan; birthplace: "
+            "detailed groups; policy: rules for data.",
             "NAME",
         ),
     ] = "health-survey",
 ) -> tuple[Path, ...]:
     """Write the files of an example to a folder; nothing is overwritten.
 
-    `health-survey` has a release, its units and its records; `birthplace` detailed groups,
-    and `policy` rules for data.
+    `health-survey` has a release, its units, its records and goals for a plan; `birthplace` detailed
+    groups, and `policy` rules for data.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     [path.name for path in write_example(folder)]
-    ['release.toml', 'units.csv', 'records.csv']
+    ['release.toml', 'units.csv', 'records.csv', 'goals.toml']
     """
     if name not in EXAMPLES:
         raise InputError(f"there is no example {name!r}; the examples are {', '.join(EXAMPLES)}")
