@@ -76,10 +76,10 @@ def test_show_cannot_print_two_forms(refused):
 
 
 def test_all_that_is_needed_is_named_with_what_it_is_for(refused, discreet):
-    said = refused("explain")
-    assert "explain needs --epsilon E (The epsilon of the promise); --delta D (The delta of" in said
-    assert "--epsilon" not in refused("explain", "--epsilon=1")
-    assert len(json.loads(discreet("explain", "--json").out)["problems"]) == 2
+    said = refused("risk", "single")
+    assert "risk single needs --noisy Y (The published count; may be repeated); --prior P (The" in said
+    assert "--noisy" not in refused("risk", "single", "--noisy=1")
+    assert len(json.loads(discreet("risk", "single", "--json").out)["problems"]) == 2
 
 
 def test_compare_needs_two(refused):

@@ -117,7 +117,7 @@ def test_risk_of_a_release(discreet, name: str) -> None:
         assert row["baseline"] <= row["accuracy"] <= 1
         assert row["prior"] <= row["expected_posterior"] <= 1
     right = math.ceil(1e4 * overall[0]["accuracy"] - 1e-6) / 100
-    assert f"right at most {right:.2f} times in 100" in discreet(*asked).out.replace("\n  ", " ")
+    assert f"right at most {right:.2f} times in 100" in " ".join(discreet(*asked).out.split())
 
 
 REFUSED = {

@@ -36,7 +36,7 @@ def test_expected_alone(discreet: Callable[..., Any], survey: Path) -> None:
         "Of 2,410 people, the District counts (the query detailed, 1 of 5) are expected to more than double"
     )
     assert start in text
-    assert sorted(os.listdir(survey)) == ["records.csv", "release.toml", "units.csv"]
+    assert sorted(os.listdir(survey)) == ["goals.toml", "records.csv", "release.toml", "units.csv"]
 
 
 @pytest.mark.slow
@@ -87,4 +87,4 @@ def test_bad_requests(
     result = discreet("risk", "records", *given, "--records", "records.csv")
     assert result.status == 2
     assert message in result.err
-    assert sorted(os.listdir(survey)) == ["records.csv", "release.toml", "units.csv"]
+    assert sorted(os.listdir(survey)) == ["goals.toml", "records.csv", "release.toml", "units.csv"]

@@ -148,7 +148,7 @@ def test_another_count_may_tell_more_from_another_prior() -> None:
 
 @pytest.mark.slow
 def test_records_say_which_query_of_how_many(tmp_path: Path) -> None:
-    file, units, every = write_example(tmp_path)
+    file, units, every, _ = write_example(tmp_path)
     records = tmp_path / "some.csv"
     records.write_text("".join(Path(every).read_text().splitlines(keepends=True)[:120]))
     found = records_risk(load_file(file), records, units=units, priors=["1/10"])
@@ -164,7 +164,7 @@ def test_records_say_which_query_of_how_many(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_records_of_another_query_name_that_one(tmp_path: Path) -> None:
-    file, units, records = write_example(tmp_path)
+    file, units, records, _ = write_example(tmp_path)
     other = records_risk(load_file(file), records, units=units, priors=["1/10"], query="age")
     assert "the query age, 1 of 5" in words(describe(other))
 

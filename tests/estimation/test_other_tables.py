@@ -366,7 +366,7 @@ def test_what_is_in_memory_is_what_would_be_written(tmp_path: Path) -> None:
 
 
 def test_a_rehearsal_is_marked_in_memory_too(tmp_path: Path) -> None:
-    release, units, records = write_example(tmp_path / "example")
+    release, units, records, _ = write_example(tmp_path / "example")
     done = measure(load_file(release), None, tmp_path / "run", records=records, units=units, rehearsal=1)
     held = estimate(done.out).to_pandas()
     assert held["not_private"].str.contains("NOT PRIVATE").all()

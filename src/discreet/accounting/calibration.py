@@ -672,9 +672,8 @@ def widest(margin: int, unit: Fraction) -> Fraction:
         middle = math.sqrt(low * high)
         low, high = (middle, high) if is_met(middle) else (low, middle)
     step, last_unit = multiple_above(1 / Fraction(low), unit)
-    while (
-        DiscreteGaussian(variance=1 / step).margin(LEVEL) > margin
-    ):  # certified, in case floats were off by a digit
+    # certified, in case floats were off by a digit
+    while DiscreteGaussian(variance=1 / step).margin(LEVEL) > margin:
         step += last_unit
     return 1 / step
 

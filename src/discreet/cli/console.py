@@ -28,7 +28,8 @@ from discreet.cli.commands import commands_of
 from discreet.errors import DiscreetError, InputError, install_hint, visible
 from discreet.files import check_writable, csv_text, write_whole
 from discreet.numbers import fraction, read_delta, whole
-from discreet.questions import Option, folded_command
+from discreet.questions import Option
+from discreet.render.pasted import folded_command
 
 if TYPE_CHECKING:
     from discreet.answers import Answer

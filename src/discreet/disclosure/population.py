@@ -102,7 +102,7 @@ def records_risk(asked: RiskingRecords) -> RecordsRisk:
     >>> import tempfile
     >>> from discreet.measurement import write_example
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     release, units, records = write_example(folder)
+    ...     release, units, records, _ = write_example(folder)
     ...     risk = records_risk(load_file(release), records, units=units, priors=["1/10"])
     >>> risk.people, risk.uniques, round(risk.row("District").mean_posterior, 4)  # slow
     (2410, 26, 0.1083)

@@ -129,7 +129,7 @@ def measure(asked: Measuring) -> Measured:
     >>> import tempfile
     >>> from discreet.measurement import write_example
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     release, units, records = write_example(folder)
+    ...     release, units, records, _ = write_example(folder)
     ...     noisy = measure(release, None, f"{folder}/noisy", records=records, units=units, rehearsal=1)
     ...     noisy.units, len(noisy.to_frame()) == noisy.cells
     (25, True)

@@ -21,7 +21,7 @@ from discreet.answers.answer import (
     Verbatim,
 )
 from discreet.errors import visible
-from discreet.questions import folded_command
+from discreet.render.pasted import folded_command
 
 _WIDTH = 100
 """Columns of prose where there is no terminal to ask."""

@@ -239,7 +239,7 @@ def _html_table(table: PrintedTable, printed: PrintedTables, part: PaperPart | N
         said = f"{table_title(table)}: {columns_said(part.first, part.last, part.of_all)}"
         lines.insert(0, f'<tr><th class="part" colspan="{1 + len(part.widths)}">{escape(said)}</th></tr>')
         each = (part.stub, *part.widths)
-        widths = "".join(f'<col style="width:{wide:.1f}pt">' for wide in each)
+        widths = "".join(f'<col style="width:{round(wide, 1)}pt">' for wide in each)
         widths = f"<colgroup>{widths}</colgroup>"
     return f"<table>\n{widths}<thead>{''.join(lines)}</thead>\n<tbody>\n{body}\n</tbody>\n</table>"
 

@@ -124,7 +124,7 @@ def _records_page(risk: RecordsRisk, pictures: Mapping[str, Picture] | None = No
     >>> from discreet.disclosure import records_risk
     >>> from discreet.measurement import write_example
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     release, units, records = write_example(folder)
+    ...     release, units, records, _ = write_example(folder)
     ...     found = records_risk(load_file(release), records, units=units, priors=["1/10"])
     >>> page = _records_page(found)  # slow
     >>> page.index("people, the District counts") < page.index("<svg") < page.index("<table")

@@ -101,7 +101,7 @@ def check_tables(tables: FilePath) -> TableCheck:
     >>> import tempfile
     >>> from discreet.measurement import measure, write_example
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     release, units, records = write_example(folder)
+    ...     release, units, records, _ = write_example(folder)
     ...     done = measure(release, None, Path(folder, "out"), records=records, units=units,
     ...         rehearsal=1, post="tables")
     ...     found = check_tables(done.out)
