@@ -48,6 +48,18 @@ def test_too_many_values_are_not_answered_in_the_words_of_python(name: str) -> N
         getattr(discreet, name)(*range(40))
 
 
+def test_counts_are_no_size() -> None:
+    with pytest.raises(InputError, match=r"take counts \+ sample\(law, len\(counts\)\)"):
+        LAW.sample(np.array([120, 45, 0]))
+
+
+def test_a_certificate_takes_what_an_account_takes() -> None:
+    from_events = discreet.Certificate.of(10 * LAW, delta=1e-8)
+    assert from_events.says == discreet.Certificate.of([10 * LAW], delta="1e-8").says
+    assert discreet.Certificate.claim("sdhc-2020", epsilon=20, delta=1e-8).releases[0].name == "sdhc-2020"
+    assert discreet.verify(from_events).verdict == "proved"
+
+
 @pytest.mark.parametrize("function", [account, discreet.risk, discreet.calibrate])
 def test_several_things_are_put_in_a_list(function: Callable[..., object]) -> None:
     with pytest.raises(InputError, match=rf"type {function.__name__}\(\[\.\.\., \.\.\.\]\), a list of them$"):

@@ -184,8 +184,10 @@ def read_delta(value: Exact, *, floats: bool = False, zero: bool = False) -> Fra
     Traceback (most recent call last):
     discreet.errors.InputError: delta is 1e-301; the smallest supported is 1e-300
     """
-    if zero and fraction(value, name="delta", floats=floats) == 0:
-        return Fraction(0)
+    if zero and not 0 < (number := fraction(value, name="delta", floats=floats)) < 1:
+        if number:
+            raise InputError(f"delta is {_as_given(value)}; it must be 0 or more, and less than 1")
+        return number
     number = share(value, name="delta", floats=floats)
     if number < SMALLEST:
         raise InputError(f"delta is {_as_given(value)}; the smallest supported is 1e-300")

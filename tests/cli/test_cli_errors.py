@@ -33,8 +33,8 @@ def test_no_target(refused):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--delta", "1"], "delta is 1; it must lie strictly between 0 and 1"),
-        (["--delta", "-1e-5"], "must lie strictly between 0 and 1"),
+        (["--delta", "1"], "delta is 1; it must be 0 or more, and less than 1"),
+        (["--delta", "-1e-5"], "must be 0 or more, and less than 1"),
         (["--delta", "1e-301"], "the smallest supported is 1e-300"),
         (["--delta", "nan"], "delta is 'nan'; an exact number such as"),
         (["--delta", "1/0"], "a division by zero"),

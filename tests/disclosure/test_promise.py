@@ -11,10 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import discreet
 from discreet.accounting.privacy_loss import compose
+from discreet.answers.meaning import meaning_sentences
 from discreet.answers.promise import people_picture, promise_answer
 from discreet.budget import DiscreteGaussian, DiscreteLaplace
 from discreet.cli import run
+from discreet.disclosure.everything import ReleaseRisk
 from discreet.disclosure.profile import best_accuracies
 from discreet.disclosure.promise import promised_risk, true_positive_rate
 from discreet.errors import InputError
@@ -91,6 +94,27 @@ def test_the_picture_says_the_numbers_of_the_page(prior: str) -> None:
     assert [panel.title for panel in picture.panels][1] == f"published: at most {said} in 100"
     marked = [len(panel.items[0].points) for panel in picture.panels]
     assert [math.ceil(100 * Fraction(prior)), math.ceil(float(said))] == marked
+
+
+def test_explain_takes_a_release_too_and_asks_for_one_thing() -> None:
+    found = discreet.explain("sdhc-2020")
+    assert isinstance(found, ReleaseRisk)
+    assert found.profile.overall[0] == discreet.risk("sdhc-2020", prior="1/2").profile.overall[0]
+    for asked in ({}, {"epsilon": 1}, {"release": "sdhc-2020", "epsilon": 1, "delta": 0}):
+        with pytest.raises(InputError, match="a release"):
+            discreet.explain(**asked)  # type: ignore[arg-type]
+
+
+def test_the_meaning_of_delta_is_that_of_the_definition() -> None:
+    """Sets of results are compared: the loss exceeds epsilon more often than delta says."""
+    ten = discreet.compose([discreet.DiscreteGaussian(variance=5, times=10)])
+    epsilon = ten.epsilon(delta="1e-6")
+    assert ten.tail(above=epsilon) > 4e-6
+    said = meaning_sentences(
+        epsilon=epsilon, delta=Fraction(1, 10**6), advantage=0.1, missed=None, who="one person", is_bound=True
+    )
+    assert "times as probable with one as with the other, plus 1e-6" in str(said[0])
+    assert "except" not in str(said[0])
 
 
 def test_a_drawing_of_people_has_no_axes() -> None:

@@ -22,6 +22,7 @@ from discreet.accounting.account import Account, account, portfolio
 from discreet.accounting.envelope import envelope
 from discreet.accounting.questions import People, Relation
 from discreet.budget.claims import AnswerKind
+from discreet.budget.events import Releasables, releases_of
 from discreet.budget.neighbours import RELATIONS, CaseLabel, Cases, Neighbours, cases, joint_cases
 from discreet.budget.release import Release
 from discreet.errors import InputError
@@ -97,7 +98,7 @@ class Certificate:
     @classmethod
     def of(
         cls,
-        releases: Sequence[Release],
+        releases: Releasables,
         *,
         delta: Exact | None = None,
         epsilon: Exact | None = None,
@@ -108,6 +109,7 @@ class Certificate:
         jobs: int = 1,
     ) -> Certificate:
         """Certify the epsilon of a release at a delta, its delta at an epsilon, or its f at an alpha."""
+        releases = releases_of(releases)
         asked = {"delta": delta, "epsilon": epsilon, "alpha": alpha}
         given = {name: fraction(value, name=name) for name, value in asked.items() if value is not None}
         if len(given) != 1:
@@ -168,7 +170,7 @@ class Certificate:
     @classmethod
     def claim(
         cls,
-        releases: Sequence[Release],
+        releases: Releasables,
         *,
         epsilon: Annotated[
             Exact | None, Option("The epsilon that is claimed.", "E", reads=str | None)
@@ -190,6 +192,7 @@ class Certificate:
         >>> print(Certificate.claim([load("dhc-2020")], alpha="0.05", beta="0.06").says)
         At a type I error of 0.05 the type II error is at least 0.06.
         """
+        releases = releases_of(releases)
         taken: Taken = "main" if main_path else "all"
         if epsilon is not None and delta is not None and alpha is None and beta is None:
             small, large = fraction(delta, name="delta"), fraction(epsilon, name="epsilon")

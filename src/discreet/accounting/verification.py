@@ -36,7 +36,7 @@ from discreet.accounting.certificate import FORMAT_WITHOUT_SCOPE, Certificate, s
 from discreet.accounting.envelope import envelope, lowest_heights
 from discreet.accounting.parallel import Progress, map_cases
 from discreet.budget.claims import AnswerKind
-from discreet.budget.events import Releasables, releases_of
+from discreet.budget.events import Releasables
 from discreet.budget.neighbours import RELATIONS, CaseLabel, Neighbours
 from discreet.budget.presets import load
 from discreet.budget.text_files import read_text_file
@@ -187,7 +187,7 @@ def verify(
         stated = what
     else:
         stated = Certificate.claim(
-            releases_of(what),
+            what,
             epsilon=epsilon,
             delta=delta,
             alpha=alpha,

@@ -26,8 +26,8 @@ def meaning_sentences(
     >>> asked = {"epsilon": 2.0, "advantage": 0.4, "missed": 0.72, "who": "one person added or removed"}
     >>> for said in meaning_sentences(**asked, delta=Fraction(1, 10**10), is_bound=True):
     ...     print(said)
-    If two databases differ by one person added or removed, the probabilities of any published result differ \
-by at most a factor of e^2 (about 7.39), except in cases of total probability 1e-10.
+    If two databases differ by one person added or removed, whatever may be found in what is published is \
+at most e^2 (about 7.39) times as probable with one as with the other, plus 1e-10.
     Anyone who must guess which of the two was used, with even odds beforehand, is right at most 70.00 times \
 in 100.
     A test with 5 % false alarms misses at least 72.00 % of the time.
@@ -43,8 +43,8 @@ in 100.
         power = Quantity(epsilon, Style.GIVEN, Rounding.UP, digits=4)
     said = [
         sentence(
-            "If two databases differ by {who}, the probabilities of any published result differ by {most}a "
-            "factor of {about}e^{power} (about {factor}), except in cases of total probability {delta}.",
+            "If two databases differ by {who}, whatever may be found in what is published is {most}{about}"
+            "e^{power} (about {factor}) times as probable with one as with the other, plus {delta}.",
             who=who,
             most=most,
             about=about,

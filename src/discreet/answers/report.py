@@ -646,7 +646,8 @@ def _commands(facts: Facts, before: Facts | None) -> Iterator[str]:
     if facts.calibration is not None:
         yield f"discreet calibrate {file} --zcdp --delta {exact_text(facts.deltas[0])}{about}"
     if account.people == 1:
-        yield f"discreet risk explain {file} --prior {facts.prior}{about}"
+        delta = exact_text(facts.deltas[0])  # of the epsilon of each attribute
+        yield f"discreet risk explain {file} --prior {facts.prior} --delta {delta}{about}"
     if facts.categories is not None:
         yield f"discreet risk categories {file}"
     if before is not None:

@@ -261,7 +261,7 @@ def _left_out(profile: RiskProfile, whole: ReleaseRisk | None) -> Iterator[str |
             "Records that change together. Each number is about one record. Two people who move together "
             "change two, and someone who knows that they do learns more than this page says; ask for "
             "{option}.",
-            option=marked("--people 2", "code"),
+            option=marked("discreet risk explain --people 2", "code"),
         )
     else:
         yield f"Records that change together beyond the {profile.people} that this page is about."
@@ -275,7 +275,7 @@ def _left_out(profile: RiskProfile, whole: ReleaseRisk | None) -> Iterator[str |
             "Invariants. Anything published without noise, such as the number of people in each state, may "
             "reveal more about the target. It is not in these numbers; {option} compares only data sets that "
             "agree on it.",
-            option=marked("--held-exact", "code"),
+            option=marked("discreet risk explain --held-exact", "code"),
         )
     yield (
         "Adversaries who know less. Someone who knows less about records that have nothing to do with the "

@@ -26,13 +26,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated
+from typing import Annotated, Any
 
 from discreet.budget import Neighbours
 from discreet.budget.claims import AnswerKind, Claim
+from discreet.budget.events import Releasable
 from discreet.budget.scope import Scope
-from discreet.calls import known_as
-from discreet.disclosure.everything import Detection, predictive_value
+from discreet.calls import understandable
+from discreet.disclosure.everything import Detection, ReleaseRisk, predictive_value, risk
 from discreet.disclosure.questions import DEFAULT_PRIOR
 from discreet.errors import InputError
 from discreet.faces import Displayed
@@ -80,7 +81,7 @@ class PromisedRisk(Displayed):
         return (2.0 if self.delta else 1.0) * math.exp(float(self.epsilon))
 
 
-@known_as("explain")
+@understandable
 def promised_risk(
     *,
     epsilon: Annotated[Number, Option("The epsilon of the promise.", "E", reads=str)],
@@ -123,7 +124,7 @@ def promised_risk(
     (height,) = read(epsilon, name="epsilon").values
     if not 0 <= height <= LARGEST:
         raise InputError(f"epsilon is {float(height):g}; it must lie between 0 and {LARGEST}")
-    small = Fraction(0) if delta in (0, "0") else read_probabilities(delta, name="delta").values[0]
+    (small,) = read_probabilities(delta, name="delta", zero=True).values
     p = read_prior(prior)
     rates = read_probabilities(one_or_more(false_positive_rates), name="a false-positive rate").values
     befores = read_probabilities(one_or_more(guess), name="a chance to guess").values
@@ -163,8 +164,38 @@ def promised_risk(
     )
 
 
-explain = promised_risk
-"""Its name at the top of the package, and on the command line."""
+@understandable
+def explain(
+    release: Releasable | None = None,
+    *,
+    epsilon: Number | None = None,
+    delta: Number | None = None,
+    prior: Number = DEFAULT_PRIOR,
+    neighbours: Neighbours | None = None,
+    false_positive_rates: Number | Sequence[Number] | None = None,
+    guess: Number | Sequence[Number] | None = None,
+) -> ReleaseRisk | PromisedRisk:
+    """Say how risky a release is for one person, or whatever keeps a promise, as `discreet explain` does.
+
+    `risk` answers more about releases.
+
+    >>> print(explain("pl94-2020-units").profile.overall[0].accuracy > 0.5)
+    True
+    >>> round(explain(epsilon=4, delta="1e-6").right, 4)
+    0.982
+    """
+    rates = {"false_positive_rates": false_positive_rates, "guess": guess}
+    more: dict[str, Any] = {name: value for name, value in rates.items() if value is not None}
+    if release is not None:
+        if epsilon is not None or delta is not None:
+            raise InputError("give a release, or the epsilon and delta of a promise, and not both")
+        return risk(release, prior=prior, neighbours=neighbours, **more)
+    if epsilon is None or delta is None:
+        raise InputError(
+            'give a release or a promise: type explain("dhc-2020") or explain(epsilon=1, delta=1e-6)'
+        )
+    compared = neighbours or "unbounded"
+    return promised_risk(epsilon=epsilon, delta=delta, prior=prior, neighbours=compared, **more)
 
 
 def true_positive_rate(epsilon: float, delta: float, rate: float) -> float:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 
@@ -27,7 +27,7 @@ from discreet.noise.inversion_table import InversionTable, Workspace
 from discreet.noise.lattice import LatticeNoise
 from discreet.noise.table import TableNoise
 from discreet.noise.wide_sampler import WideSampler
-from discreet.numbers import Exact, shown
+from discreet.numbers import Exact, is_column, shown
 
 BLOCK = 1 << 18
 """Draws at a time: enough to spread the cost of each NumPy call, few enough for the cache."""
@@ -77,10 +77,11 @@ def sample(distribution: Noise, size: int | Sequence[int], *, source: Entropy | 
 
 def _shape(size: object) -> tuple[int, ...]:
     """The shape of a sample; its whole numbers may be floats, such as 10.0."""
-    many = list(size) if isinstance(size, Iterable) and not isinstance(size, str) else [size]
+    many = size if isinstance(size, tuple | list) else [size]
     shape = tuple(int(n) for n in many if isinstance(n, int | float | np.integer) and n == n // 1 >= 0)
     if len(shape) < len(many):
-        found = ", ".join(map(shown, many))
+        found = "a column; for noise on counts take counts + sample(law, len(counts))"
+        found = found if is_column(size) and size is not many else ", ".join(map(shown, many))
         raise InputError(f"size is {found}; it must be whole numbers, zero or more, such as 5 or (2, 3)")
     return shape
 

@@ -100,7 +100,7 @@ explain_app = console.command(
 
 
 @explain_app.default
-@console.takes(Risking, only=("exact", "neighbours", "people", "jobs"))
+@console.takes(Risking, only=("exact", "delta", "neighbours", "people", "jobs"))
 def explain(
     target: console.Target,
     /,
