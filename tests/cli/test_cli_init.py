@@ -95,9 +95,15 @@ def test_every_line_of_the_draft_says_why_and_is_read_as_it_was_drafted() -> Non
     assert (read, read.input) == (found.release, found.release.input)
 
 
-def test_a_margin_of_error_is_kept_by_every_estimate() -> None:
+def test_a_margin_of_error_is_kept_by_every_estimate_of_what_is_not_known() -> None:
     found = drafted(margin=10)
-    margins = [query.margin95 for level in found.plan.after.levels for query in level.queries]
+    assert found.public_totals == ("All",)
+    margins = [
+        query.margin95
+        for level in found.plan.after.levels
+        for query in level.queries
+        if (level.name, query.name) != ("All", "total")
+    ]
     assert max(margins) == pytest.approx(10, rel=1e-3)
 
 
@@ -105,6 +111,45 @@ def test_one_area_needs_no_column() -> None:
     found = drafted(area_columns=[])
     assert found.areas == (("All", "All", ""),)
     assert found.scope.is_whole is False  # columns were not looked at
+
+
+@pytest.mark.parametrize(
+    ("options", "total", "kind"),
+    [
+        ((), False, "exact"),
+        (("--table", "total", "--table", "age"), True, "at most"),
+        (("--table", "age"), False, "exact"),
+    ],
+)
+def test_a_single_area_is_stated_and_its_total_is_measured_only_if_it_is_named(
+    discreet: Invoke, options: tuple[str, ...], total: bool, kind: str
+) -> None:
+    """Moving changes no total of a single area, so an exact epsilon that counts one is too large."""
+    given = ("--attribute", "age", *options, *PROMISE, "--out", "plan", "--quiet")
+    told = discreet("init", "survey.csv", *given)
+    release = Release.from_toml(Path("plan/release.toml").read_text())
+    (level,) = release.levels
+    assert level.areas == 1
+    assert ("total" in [query.name for query in level.queries]) is total
+    assert release.claim.kind.label == kind
+    said = "the number of records is known: the total of All" in told.out.replace("\n  ", " ")
+    assert said is (not options)
+    account = discreet("account", "plan/release.toml", "--delta", "1e-6", "--certify", "--quiet")
+    assert ("<= bound of epsilon <=" in account.out) is (kind == "at most")
+
+
+def test_a_total_of_those_with_a_value_is_no_public_number() -> None:
+    with Path("survey.csv").open("a") as file:
+        file.write("150,North,Ama,,1\n")
+    given = {"area_columns": [], "attributes": ["age", "job: yes=1, no=2"]}
+    queries = {
+        missing: [query.name for query in drafted(missing=missing, **given).release.levels[0].queries]
+        for missing in ("leave-out", "unknown")
+    }
+    assert queries == {
+        "leave-out": ["total", "age", "job", "detailed"],
+        "unknown": ["age", "job", "detailed"],
+    }
 
 
 def test_the_page_is_of_invented_people_and_says_so(discreet: Invoke) -> None:

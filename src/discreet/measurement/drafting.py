@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -87,6 +88,8 @@ class Draft(Summarised):
     scope: Scope
     id: str | None = None
     """The column that identifies people, if it was named: nobody has two records."""
+    public_totals: tuple[str, ...] = ()
+    """Levels of one area whose total is not measured, because the number of records is public."""
 
     @property
     def are_of_the_file(self) -> bool:
@@ -168,7 +171,13 @@ def draft(asked: Drafting) -> Draft:
         left_out=found.input.leaving_out,
         scope=found.scope,
         id=asked.id,
+        public_totals=tuple(level.name for level in release.levels if _has_public_total(asked, level)),
     )
+
+
+def _has_public_total(asked: Drafting, level: Level) -> bool:
+    """Whether the total was taken out of a level, and not by who named the tables."""
+    return not asked.tables and all(query.name != TOTAL for query in level.queries)
 
 
 def sketch(asked: Drafting, problems: Problems | None = None) -> Sketch:
@@ -215,10 +224,10 @@ def sketch(asked: Drafting, problems: Problems | None = None) -> Sketch:
     found = None
     with problems.gathering():
         areas = _areas(asked, records, file.how, columns, [one.column for one in stated])
-        release = _release(
-            asked, records, areas, {one.name: _values_of(one, gaps, missing) for one in stated}
-        )
-        how = _input(file, asked, stated, columns, gaps if missing == "leave-out" else ())
+        left_out = gaps if missing == "leave-out" else ()
+        values = {one.name: _values_of(one, gaps, missing) for one in stated}
+        release = _release(asked, records, areas, values, counts_everyone=not left_out)
+        how = _input(file, asked, stated, columns, left_out)
         found = _read_as_suggested(release, asked, areas, how, problems)
     problems.stop()
     assert found is not None
@@ -526,14 +535,24 @@ def _release(
     records: TableSource,
     rows: Sequence[tuple[str, str, str]],
     values: Mapping[str, Sequence[str]],
+    *,
+    counts_everyone: bool,
 ) -> Release:
-    """Return the release with the same noise everywhere, before the best is found."""
+    """Return the release with the same noise everywhere, before the best is found.
+
+    The number of records is public. In a level of one area it is the total, if everyone is counted, so this
+    is measured only if it was asked for.
+    """
     attributes = Attributes(values)
     tables = list(asked.tables) or list(
         dict.fromkeys([TOTAL, *values, *([DETAILED] if len(values) > 1 else [])])
     )
     queries = [Query(name=table, variance="1") for table in tables]
-    levels = [Level(name=level, queries=queries) for level in dict.fromkeys(level for _, level, _ in rows)]
+    unknown = [query for query in queries if asked.tables or not counts_everyone or query.name != TOTAL]
+    levels = [
+        Level(name=level, areas=1, queries=unknown) if many == 1 else Level(name=level, queries=queries)
+        for level, many in Counter(level for _, level, _ in rows).items()
+    ]
     name = asked.name or re.sub(r"\.[A-Za-z]+$", "", file_of(records).name)
     return Release(name=name, neighbours="bounded", levels=levels, attributes=attributes)
 
