@@ -6,6 +6,7 @@ import io
 import os
 import random
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -187,6 +188,27 @@ def test_a_draft_is_readable_by_its_owner_alone(discreet: Invoke) -> None:
             'names a column that survey.csv does not have; did you mean "age"?',
         ),
         (("--attribute", "job", *PROMISE), "attribute 'job' has no values; state all that it can have"),
+        (
+            ("--attribute", "job", *PROMISE),
+            'such as "job: yes, no", or if the file has codes "job: yes=1, no=2"',
+        ),
+        (
+            ("--attribute", "age: 0-17, 15-64, 65+", *PROMISE),
+            "age: bands '0-17' and '15-64' overlap; each number must be in one band",
+        ),
+        (
+            ("--attribute", "age: 0-17, 20-64, 65+", *PROMISE),
+            "age: bands '0-17' and '20-64' leave a gap: 18 is in neither",
+        ),
+        (
+            ("--attribute", "age: young=0-17, old=15+", *PROMISE),
+            "age: bands '0-17' and '15+' overlap; each number must be in one band",
+        ),
+        (
+            ("--attribute", "age", "--id", "town", *PROMISE),
+            "an identifier occurs twice; a draft is about people of one line each. Name the column that "
+            "identifies people, or leave --id out",
+        ),
         (("--attribute", "job: yes, no", *PROMISE), "job: which text is which of yes, no?"),
         (("--attribute", "age", "--attribute", "age", *PROMISE), "twice"),
         (("--attribute", "age", "--table", "age * sex", *PROMISE), "sex"),
@@ -198,6 +220,23 @@ def test_what_is_open_is_said_and_nothing_is_written(
 ) -> None:
     assert said in refused("init", "survey.csv", *words, "--out", "plan")
     assert os.listdir() == ["survey.csv"]
+
+
+def test_all_that_is_open_comes_in_one_round(refused: Callable[..., str]) -> None:
+    with Path("survey.csv").open("a") as file:
+        file.write("150,North,Ama,,1\n")
+    said = refused("init", "survey.csv", "--attribute", "age", "--attribute", "job", *PROMISE)
+    for text in ("2 kinds of problems", "attribute 'job' has no values", "no value, or a mark such as NA"):
+        assert text in said
+    named = ("--attribute", "age", "--attribute", "job", "--attribute", "region: upper, lower")
+    said = refused("init", "survey.csv", *named, "--missing", "unknown", *PROMISE)
+    for text in ("attribute 'job' has no values", "region: which text is which of upper, lower?"):
+        assert text in said
+
+
+def test_columns_of_areas_were_looked_at() -> None:
+    assert drafted().scope.left_out == ("column id",)
+    assert drafted(id="id").scope.is_whole
 
 
 def test_nothing_is_overwritten(refused: Callable[..., str]) -> None:
@@ -270,9 +309,11 @@ def test_births_and_gaps_are_asked_about_and_the_command_is_shown(
     assert result.status == 0, result.err
     assert "it must be a day such as 2025-12-31" in result.out
     (shown,) = (line for line in result.out.splitlines() if line.startswith("discreet init"))
+    assert shown.endswith(" --out plan")
     first = Path("plan/release.toml").read_text()
-    assert discreet(*shlex.split(shown)[1:], "--out", "again").status == 0
-    assert Path("again/release.toml").read_text() == first
+    shutil.rmtree("plan")
+    assert discreet(*shlex.split(shown)[1:]).status == 0
+    assert Path("plan/release.toml").read_text() == first
     assert 'age_on = "2025-12-31"' in first
 
 

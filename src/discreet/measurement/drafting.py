@@ -1,8 +1,9 @@
 """A first release for a file of records: what its owner says may be published, with the noise of a promise.
 
 The draft is to be shown around, and the file is confidential, so values of attributes are not taken from the
-file: its owner states them, or they are words of a public list. What is not sure is asked about, all of it in
-one round. One exception is the table of areas: if there is none, it has the areas of the file, and says so.
+file: its owner states them, or they are words of a public list. What is not sure is asked about, in as few
+rounds as can be. One exception is the table of areas: if there is none, it has the areas of the file, and
+says so.
 """
 
 from __future__ import annotations
@@ -31,10 +32,11 @@ from discreet.ledger.admission import Request, admit
 from discreet.measurement.questions import Drafting
 from discreet.questions import asked_with
 from discreet.records.ages import OLDEST, are_births, order_of
-from discreet.records.input import ColumnInput, TableInput, is_bands
+from discreet.records.input import ColumnInput, TableInput, is_bands, wrong_bands
 from discreet.records.record_areas import areas_of_levels
-from discreet.records.record_check import check_records
+from discreet.records.record_check import check_records, without_columns
 from discreet.records.record_columns import exact_number, read_records, without_zeros
+from discreet.records.records import HOW_OFTEN
 from discreet.records.suggestion import (
     AGE_BANDS,
     MARKS,
@@ -65,6 +67,12 @@ _A_DATE = re.compile(
     r"[0-9]{1,2}[-. ](jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)|[0-9]{4}-[0-9]{2}-[0-9]{2}.*"
 )
 """A code such as 1-1 as a spreadsheet shows it."""
+
+_ONE_LINE_A_PERSON = (
+    "a draft is about people of one line each. Name the column that identifies people, or leave --id out: "
+    "later, account --people and measure --at-most allow several"
+)
+"""What is said where an identifier occurs again: a draft has no option for it."""
 
 _FEW_RECORDS = 20
 """Records among which each may have an area of its own."""
@@ -192,6 +200,7 @@ def sketch(asked: Drafting, problems: Problems | None = None) -> Sketch:
     """
     admit(asked.records, Request(entered=False))
     problems = Problems() if problems is None else problems
+    before = problems.count
     if not asked.attributes:
         problems.say("no attribute is named; name the columns to count, each with its values")
     if asked.areas is not None and len(asked.area_columns) != 1:
@@ -204,9 +213,18 @@ def sketch(asked: Drafting, problems: Problems | None = None) -> Sketch:
     file = _File.open(records, asked)
     stated = [file.stated(text, problems) for text in asked.attributes]
     columns = [file.area(text, problems) for text in asked.area_columns]
-    problems.stop()
+    is_clear = problems.count == before
+    for one in stated:
+        if one.column and not one.values:
+            problems.say(_without_values(one))
     for names in ([one.name for one in stated], [name for name, _ in columns]):
         no_repeats(names, name="names of columns", field=())
+    if open_ones := [one for one in stated if not one.values]:  # the others are looked at all the same
+        stated = [one for one in stated if one.values]
+        is_clear = is_clear and bool(stated) and not asked.age_on  # which may be about an open one
+        asked = replace(asked, tables=())
+    if not is_clear:
+        problems.stop()
     known = () if asked.areas is None else tuple(unit for unit, _, _ in areas_of_levels(asked.areas))
     gaps = file.gaps({column: known for _, column in columns}, stated)
     missing = asked.missing or "leave-out"  # for now, to find what else is open
@@ -217,13 +235,16 @@ def sketch(asked: Drafting, problems: Problems | None = None) -> Sketch:
             f"leave them out (--missing leave-out), "
             f"or count them under a value {UNKNOWN} (--missing {UNKNOWN})"
         )
+    if open_ones and len(stated) + len(columns) == 1:  # a gap in the only column seems an empty line
+        problems.stop()
     lowest = columns[-1][1] if columns else ""
     if lowest in gaps and missing == UNKNOWN:
         problems.say(f"some records have no value in column {lowest}, the area: these can only be left out")
         missing = "leave-out"
     found = None
     with problems.gathering():
-        areas = _areas(asked, records, file.how, columns, [one.column for one in stated])
+        counted = [one.column for one in (*stated, *open_ones)]
+        areas = _areas(asked, records, file.how, columns, counted)
         left_out = gaps if missing == "leave-out" else ()
         values = {one.name: _values_of(one, gaps, missing) for one in stated}
         release = _release(asked, records, areas, values, counts_everyone=not left_out)
@@ -231,6 +252,10 @@ def sketch(asked: Drafting, problems: Problems | None = None) -> Sketch:
         found = _read_as_suggested(release, asked, areas, how, problems)
     problems.stop()
     assert found is not None
+    if found.scope.left_out:  # columns, of which those of higher areas were looked at here
+        read = {asked.id, *(one.column for one in stated), *(column for _, column in columns)}
+        unread = [name for name in file.opened.names if name not in read]
+        return replace(found, scope=without_columns(replace(found.scope, left_out=()), unread))
     return found
 
 
@@ -255,7 +280,7 @@ def _read_as_suggested(
             "an attribute says it: VALUE=CODE, or VALUE=RANGE for true numbers; --age-on makes ages of births"
         )
     for problem in suggestion.problems if not suggestion.undecided else ():
-        problems.say(str(problem))
+        problems.say(str(replace(problem, text=problem.text.replace(HOW_OFTEN, _ONE_LINE_A_PERSON))))
     return Sketch(release, suggestion.table, areas, suggestion.scope)
 
 
@@ -312,20 +337,24 @@ class _File:
         if pairs:
             codes = tuple((code, value) for value, code in pairs if code)
             return _Stated(name, column, tuple(dict.fromkeys(value for value, _ in pairs)), codes)
-        profile = self.profiles[column]
-        values = public_values(profile)
-        if not values:
-            problems.say(
-                f"attribute {text!r} has no values; state all that it can have, as the questionnaire does, "
-                f'such as "{name}: yes, no": values read from the file would tell what somebody answered'
-            )
-        return _Stated(name, column, values)
+        return _Stated(name, column, public_values(self.profiles[column]))
 
     def gaps(self, areas: Mapping[str, Sequence[str]], stated: Iterable[_Stated]) -> list[str]:
         """Return the columns in which some records have no value; of areas, what is known is one."""
         known = dict(areas)
         known |= {one.column: [*one.values, *(code for code, _ in one.codes)] for one in stated}
         return [column for column, values in known.items() if self.profiles[column].has_gaps(values)]
+
+
+def _without_values(one: _Stated) -> str:
+    """Ask for the values of an attribute, with an example in words and one in codes."""
+    first, second = ("f", "m") if is_named(one.name, "sex") else ("yes", "no")
+    name = one.name if one.name == one.column else f"{one.name}={one.column}"
+    return (
+        f"attribute {one.name!r} has no values; state all that it can have, as the questionnaire does, such "
+        f'as "{name}: {first}, {second}", or if the file has codes "{name}: {first}=1, {second}=2": values '
+        "read from the file would tell what somebody answered"
+    )
 
 
 def public_values(column: ColumnProfile) -> tuple[str, ...]:
@@ -381,6 +410,8 @@ def _input(
             how = {"bands": ranges}
             if is_named(one.column, "age") and (file.profiles[one.column].most or 0) > OLDEST:
                 raise InputError(f"column {one.column} has numbers above {OLDEST}, which are no ages")
+        elif ranges and not set(texts) & set(ranges.values()) and (wrong := wrong_bands([*ranges.values()])):
+            raise InputError(f"{one.name}: {wrong}")
         if asked.age_on and is_bands(one.values) and are_births(texts):
             has_births = True
             how = {"bands": one.values, "age_on": asked.age_on, "dates": order_of(texts)}
