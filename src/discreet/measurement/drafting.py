@@ -235,8 +235,6 @@ def sketch(asked: Drafting, problems: Problems | None = None) -> Sketch:
             f"leave them out (--missing leave-out), "
             f"or count them under a value {UNKNOWN} (--missing {UNKNOWN})"
         )
-    if open_ones and len(stated) + len(columns) == 1:  # a gap in the only column seems an empty line
-        problems.stop()
     lowest = columns[-1][1] if columns else ""
     if lowest in gaps and missing == UNKNOWN:
         problems.say(f"some records have no value in column {lowest}, the area: these can only be left out")
