@@ -226,6 +226,8 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     text = capsys.readouterr().out
     assert "zCDP rho 3" in text  # six geographies of a half each
     assert "variance to spare" in text
+    told = " ".join(text.split())  # the column is not about totals that stage 1 picks
+    assert "groups specified as total only. A total that stage 1 picks has the variance of stage 2." in told
     assert "Claim(" not in text
     assert "Exact: " in text or "An upper bound: " in text
     assert run(["safetab", "account", str(params), "--delta", "1e-6", "--json"]) == 0

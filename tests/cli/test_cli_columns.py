@@ -11,8 +11,10 @@ from pathlib import Path
 import pytest
 from printed_samples import GIVEN, SAMPLES, can_run
 
+from discreet.answers.answer import Answer, AnswerTable, Column
 from discreet.cli import BEGIN, build_app, run
 from discreet.cli.completion import completed_commands
+from discreet.render.text import text_of
 
 COLUMNS = 80
 QUICK = (
@@ -54,7 +56,12 @@ def printed(line: str) -> list[str]:
         status = run(shlex.split(line))
     assert status in (0, 1, 2)
     assert "discreet:" not in complaint.getvalue(), line
-    return [re.sub(r"\x1b\[[0-9;]*m", "", text) for text in screen.getvalue().splitlines()]
+    return unmarked(screen.getvalue()).splitlines()
+
+
+def unmarked(text: str) -> str:
+    """Return a text without what makes it bold."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 
 def too_long(lines: list[str]) -> list[str]:
@@ -103,3 +110,26 @@ def test_where_to_begin_and_helps_are_not_broken_at_eighty_columns() -> None:
         for word in one.words.split():
             program = program[word]
         assert not too_long(str(program.help_epilogue or "").splitlines()), one.words
+
+
+def test_a_table_breaks_no_word_while_there_is_room(narrow: Path) -> None:
+    """The widest columns gave way alone: "varian|ce" and "gq_cons|tr_grou|ps" stood in a wide table."""
+    titles = (
+        "level",
+        "query",
+        "variance",
+        "new",
+        "std. dev.",
+        "new",
+        "95 % margin",
+        "new",
+        "variance change",
+    )
+    head = tuple(Column(title, f"key {at}", is_text=at < 2) for at, title in enumerate(titles))
+    numbers = (34.2466, 30.3268, 5.852, 5.507, 11, 11, "-11.45 %")
+    row = ("Primitive geography", "gq_constr_groups * age_10_groups", *map(str, numbers))
+    screen = Terminal()
+    with contextlib.redirect_stdout(screen):
+        text = unmarked("\n".join(text_of(Answer("", {}, (AnswerTable(head, (row,)),)))))
+    assert max(map(len, text.splitlines())) <= COLUMNS
+    assert {word for cell in (*titles, *row) for word in cell.split()} <= set(text.split())

@@ -6,6 +6,7 @@ import io
 import os
 import random
 import shlex
+import shutil
 import sys
 from collections.abc import Callable, Mapping
 from itertools import pairwise
@@ -14,7 +15,7 @@ from pathlib import Path
 import pytest
 from command_fixtures import Invoke
 
-from discreet import Release
+from discreet import InputError, Release
 from discreet.measurement import Draft, draft
 from discreet.measurement.draft_text import commented
 from discreet.measurement.rehearsing import rehearse
@@ -95,9 +96,15 @@ def test_every_line_of_the_draft_says_why_and_is_read_as_it_was_drafted() -> Non
     assert (read, read.input) == (found.release, found.release.input)
 
 
-def test_a_margin_of_error_is_kept_by_every_estimate() -> None:
+def test_a_margin_of_error_is_kept_by_every_estimate_of_what_is_not_known() -> None:
     found = drafted(margin=10)
-    margins = [query.margin95 for level in found.plan.after.levels for query in level.queries]
+    assert found.public_totals == ("All",)
+    margins = [
+        query.margin95
+        for level in found.plan.after.levels
+        for query in level.queries
+        if (level.name, query.name) != ("All", "total")
+    ]
     assert max(margins) == pytest.approx(10, rel=1e-3)
 
 
@@ -105,6 +112,46 @@ def test_one_area_needs_no_column() -> None:
     found = drafted(area_columns=[])
     assert found.areas == (("All", "All", ""),)
     assert found.scope.is_whole is False  # columns were not looked at
+
+
+@pytest.mark.parametrize(
+    ("options", "total", "kind"),
+    [
+        ((), False, "exact"),
+        (("--table", "total", "--table", "age"), True, "at most"),
+        (("--table", "age"), False, "exact"),
+    ],
+)
+def test_a_single_area_is_stated_and_its_total_is_measured_only_if_it_is_named(
+    discreet: Invoke, options: tuple[str, ...], total: bool, kind: str
+) -> None:
+    """Moving changes no total of a single area, so an exact epsilon that counts one is too large."""
+    given = ("--attribute", "age", *options, *PROMISE, "--out", "plan", "--quiet")
+    told = discreet("init", "survey.csv", *given)
+    release = Release.from_toml(Path("plan/release.toml").read_text())
+    (level,) = release.levels
+    assert level.areas == 1
+    assert ("total" in [query.name for query in level.queries]) is total
+    assert release.claim.kind.label == kind
+    said = "the number of records is known: the total of All" in told.out.replace("\n  ", " ")
+    assert said is (not options)
+    account = discreet("account", "plan/release.toml", "--delta", "1e-6", "--certify", "--quiet")
+    assert ("<= bound of epsilon <=" in account.out) is (kind == "at most")
+
+
+def test_a_total_of_those_with_a_value_is_no_public_number() -> None:
+    with Path("survey.csv").open("a") as file:
+        file.write("150,North,Ama,,1\n")
+    given = {"area_columns": [], "attributes": ["age"]}  # a gap in the only column is no empty line
+    queries = {
+        missing: [query.name for query in drafted(missing=missing, **given).release.levels[0].queries]
+        for missing in ("leave-out", "unknown")
+    }
+    assert queries == {"leave-out": ["total", "age"], "unknown": ["age"]}
+    with Path("survey.csv").open("a") as file:
+        file.write("\n151,North,Ama,30,1\n")
+    with pytest.raises(InputError, match=r"an empty line \(line 153"):
+        drafted(missing="unknown", **given)
 
 
 def test_the_page_is_of_invented_people_and_says_so(discreet: Invoke) -> None:
@@ -142,6 +189,27 @@ def test_a_draft_is_readable_by_its_owner_alone(discreet: Invoke) -> None:
             'names a column that survey.csv does not have; did you mean "age"?',
         ),
         (("--attribute", "job", *PROMISE), "attribute 'job' has no values; state all that it can have"),
+        (
+            ("--attribute", "job", *PROMISE),
+            'such as "job: yes, no", or if the file has codes "job: yes=1, no=2"',
+        ),
+        (
+            ("--attribute", "age: 0-17, 15-64, 65+", *PROMISE),
+            "age: bands '0-17' and '15-64' overlap; each number must be in one band",
+        ),
+        (
+            ("--attribute", "age: 0-17, 20-64, 65+", *PROMISE),
+            "age: bands '0-17' and '20-64' leave a gap: 18 is in neither",
+        ),
+        (
+            ("--attribute", "age: young=0-17, old=15+", *PROMISE),
+            "age: bands '0-17' and '15+' overlap; each number must be in one band",
+        ),
+        (
+            ("--attribute", "age", "--id", "town", *PROMISE),
+            "an identifier occurs twice; a draft is about people of one line each. Name the column that "
+            "identifies people, or leave --id out",
+        ),
         (("--attribute", "job: yes, no", *PROMISE), "job: which text is which of yes, no?"),
         (("--attribute", "age", "--attribute", "age", *PROMISE), "twice"),
         (("--attribute", "age", "--table", "age * sex", *PROMISE), "sex"),
@@ -153,6 +221,23 @@ def test_what_is_open_is_said_and_nothing_is_written(
 ) -> None:
     assert said in refused("init", "survey.csv", *words, "--out", "plan")
     assert os.listdir() == ["survey.csv"]
+
+
+def test_all_that_is_open_comes_in_one_round(refused: Callable[..., str]) -> None:
+    with Path("survey.csv").open("a") as file:
+        file.write("150,North,Ama,,1\n")
+    said = refused("init", "survey.csv", "--attribute", "age", "--attribute", "job", *PROMISE)
+    for text in ("2 kinds of problems", "attribute 'job' has no values", "no value, or a mark such as NA"):
+        assert text in said
+    named = ("--attribute", "age", "--attribute", "job", "--attribute", "region: upper, lower")
+    said = refused("init", "survey.csv", *named, "--missing", "unknown", *PROMISE)
+    for text in ("attribute 'job' has no values", "region: which text is which of upper, lower?"):
+        assert text in said
+
+
+def test_columns_of_areas_were_looked_at() -> None:
+    assert drafted().scope.left_out == ("column id",)
+    assert drafted(id="id").scope.is_whole
 
 
 def test_nothing_is_overwritten(refused: Callable[..., str]) -> None:
@@ -225,9 +310,11 @@ def test_births_and_gaps_are_asked_about_and_the_command_is_shown(
     assert result.status == 0, result.err
     assert "it must be a day such as 2025-12-31" in result.out
     (shown,) = (line for line in result.out.splitlines() if line.startswith("discreet init"))
+    assert shown.endswith(" --out plan")
     first = Path("plan/release.toml").read_text()
-    assert discreet(*shlex.split(shown)[1:], "--out", "again").status == 0
-    assert Path("again/release.toml").read_text() == first
+    shutil.rmtree("plan")
+    assert discreet(*shlex.split(shown)[1:]).status == 0
+    assert Path("plan/release.toml").read_text() == first
     assert 'age_on = "2025-12-31"' in first
 
 

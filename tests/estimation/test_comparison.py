@@ -34,6 +34,7 @@ def test_values_differences_and_ratios_are_the_formulas() -> None:
     assert (pair.estimate, pair.error) == (-20.0, 5.0)
     assert pair.lower == pytest.approx(-20 - 1.959964 * 5)
     assert pair.larger == 0.001
+    assert [row[-1] for row in describe(found).tables["pairs"].cells] == ["< 0.001", "0.997", "> 0.999"]
     assert found.pair("A", "C").larger == pytest.approx(0.5 * math.erfc(-10 / math.sqrt(13) / math.sqrt(2)))
     ratio = compare_areas(TABLE, where={"query": "part"}, kind="ratio", pairs=[("B", "A")]).pairs[0]
     assert ratio.estimate == pytest.approx(5 / 3)

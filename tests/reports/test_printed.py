@@ -332,6 +332,10 @@ def test_what_cannot_be_printed_is_refused(
     ):
         with pytest.raises(InputError, match=message):
             print_tables(folder / "real", out, **wrong)  # type: ignore[arg-type]
+    for name in ("tables.pdf", "tables.docx"):
+        with pytest.raises(InputError, match=r"ends with .xlsx, .html or .csv, or to a directory.*for PDF"):
+            print_tables(folder / "real", tmp_path / name, prints=["age"])
+    assert not list(tmp_path.iterdir())
     with pytest.raises(InputError, match="print_tables"):
         estimate(folder / "real", tmp_path / "x", prints=["age"])
     out.write_text("mine")

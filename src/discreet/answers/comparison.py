@@ -19,7 +19,7 @@ def areas_compared(compared: AreaComparison) -> Answer:
     >>> from discreet.estimation import compare_areas
     >>> found = compare_areas({"unit": ["A", "B"], "estimate": [520.0, 480.0], "sd": [6.0, 8.0]})
     >>> areas_compared(found).tables["pairs"].cells[0]
-    ['A', 'B', '40', '10', '20', '60', '0.9990']
+    ['A', 'B', '40', '10', '20', '60', '> 0.999']
     """
     interval = (Column("from", "lower"), Column("to", "upper"))
     areas = AnswerTable(
@@ -41,7 +41,7 @@ def areas_compared(compared: AreaComparison) -> Answer:
             Column("first is larger", "larger"),
         ),
         tuple(
-            (pair.one, pair.two, *_numbers(pair), Quantity(pair.larger, Style.CHANCE))
+            (pair.one, pair.two, *_numbers(pair), Quantity(pair.larger, Style.NORMAL_CHANCE))
             for pair in compared.pairs
         ),
     )

@@ -134,6 +134,12 @@ def _notes(draft: Draft) -> Iterator[str]:
     if draft.plan.dropped:
         dropped = ", ".join(f"{query} ({level})" for level, query in draft.plan.dropped)
         yield f"Not measured, because other tables tell it as well: {dropped}. It is estimated from them."
+    if draft.public_totals:
+        yield (
+            f"Not measured, because the number of records is known: the total of "
+            f"{', '.join(draft.public_totals)}, which has one area. --table total, beside the other tables, "
+            "measures it all the same."
+        )
     if draft.id is None:
         yield "Each line is one person. If a column identifies people, --id checks that nobody has two."
     if draft.left_out:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from functools import partial
 
-from discreet.answers.answer import Answer, Fact, Paragraph, Part, sentence
+from discreet.answers.answer import Answer, Fact, Heading, Paragraph, Part, Verbatim, sentence
 from discreet.answers.describing import describes
 from discreet.answers.figure import Drawable
 from discreet.answers.fit import fit_caution, fit_sentence, residual_table
@@ -70,8 +71,8 @@ def _error_figures(errors: TableErrors | None) -> dict[str, Drawable]:
 
 
 @describes(Tabulated)
-def tabulated_answer(done: Tabulated) -> Answer:
-    """Say what a tabulation wrote, and that it is confidential."""
+def tabulated_answer(done: Tabulated, *, target: str = "RELEASE.toml") -> Answer:
+    """Say what a tabulation of a release, the `target`, wrote, that it is confidential, and what is next."""
     facts = (
         Fact("exact counts", count_quantity(done.cells), "confidential"),
         Fact("areas", count_quantity(done.units)),
@@ -79,14 +80,14 @@ def tabulated_answer(done: Tabulated) -> Answer:
     return Answer(
         "Exact counts",
         json_fields(done),
-        tuple(_tabulated_body(done)),
+        tuple(_tabulated_body(done, target)),
         facts,
         command="discreet tabulate",
         summary=f"{done.cells} exact counts of {done.units} areas in {done.out}: confidential",
     )
 
 
-def _tabulated_body(done: Tabulated) -> Iterator[Part]:
+def _tabulated_body(done: Tabulated, target: str) -> Iterator[Part]:
     yield sentence(
         "CONFIDENTIAL: {cells} of {units}, in {out}. No noise.",
         cells=counted(done.cells, "exact count"),
@@ -112,9 +113,12 @@ def _tabulated_body(done: Tabulated) -> Iterator[Part]:
             incomplete=count_quantity(done.incomplete),
             records=count_quantity(done.records),
         )
-    counts, units, *_ = (done.out / name for name in done.files)
     yield _files(done.files)
-    yield Paragraph(f"Next, a rehearsal: discreet measure --counts {counts} --units {units} --rehearsal 1.")
+    yield Heading("Next, a rehearsal")
+    counts, units, *_ = (done.out / name for name in done.files)
+    rehearsed = done.out.with_name(f"{done.out.name}-rehearsed")
+    words = ["measure", target, "--counts", counts, "--units", units, "--out", rehearsed, "--rehearsal", 1]
+    yield Verbatim(shlex.join(["discreet", *map(str, words)]))
 
 
 # -- counts with noise ---------------------------------------------------------------------------------------

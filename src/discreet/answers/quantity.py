@@ -136,6 +136,8 @@ class Style(Enum):
     """A chance that somebody begins with, in six digits: 0.333333, 1 - 1e-09."""
     PEOPLE = auto()
     """A part of some people: 3.1 in 100, 2 in 100,000."""
+    NORMAL_CHANCE = auto()
+    """A chance of a normal law in three places, which is not believed far out: 0.589, < 0.001."""
     BYTES = auto()
     """The size of files, in millions of bytes: 1,234.5 MB."""
 
@@ -285,6 +287,8 @@ class Quantity:
                 return _prior(float(value))
             case Style.PEOPLE:
                 return _people(float(value))
+            case Style.NORMAL_CHANCE:
+                return "< 0.001" if value <= 0.001 else "> 0.999" if value >= 0.999 else f"{float(value):.3f}"
             case Style.BYTES:
                 return f"{float(value) / 1e6:,.1f} MB"
 

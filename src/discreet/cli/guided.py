@@ -31,8 +31,11 @@ _MOST_SHOWN = 30
 """Texts of a column that are shown."""
 
 
-def ask_for(records: Path, given: Mapping[str, console.Given]) -> dict[str, console.Given]:
-    """Return the options with answers to what was left open; with attributes and a promise nothing is."""
+def ask_for(records: Path, given: Mapping[str, console.Given], *, out: Path) -> dict[str, console.Given]:
+    """Return the options with answers to what was left open; with attributes and a promise nothing is.
+
+    The command that is shown writes to the same directory, `out`.
+    """
     asked = dict(given)
     if given.get("attributes") and (given.get("epsilon") or given.get("margin")):
         return asked
@@ -65,7 +68,8 @@ def ask_for(records: Path, given: Mapping[str, console.Given]) -> dict[str, cons
     if not asked.get("age_on") and (born := [name for name in used if are_births(columns[name].values)]):
         question = f"{', '.join(born)} holds births. On which day do ages count, such as 2025-12-31?"
         asked["age_on"] = _until(question, "", _no_day)
-    console.write(f"\nThe same without questions:\n{as_command(records, asked)}\n\n")
+    where = {} if out == Path() else {"out": out}
+    console.write(f"\nThe same without questions:\n{as_command(records, asked | where)}\n\n")
     return asked
 
 

@@ -46,7 +46,7 @@ def start(
     from discreet.measurement import draft
 
     if sys.stdin.isatty() and sys.stdout.isatty() and not screen.json:
-        given = ask_for(records, given)
+        given = ask_for(records, given, out=out)
     with screen.working(f"Drafting a release for {records}"):
         found = draft(records, **given)
         written = write_draft(found, out=out)

@@ -25,4 +25,4 @@ def tabulate(target: console.Plan, /, *, screen: Screen = PLAIN, **given: consol
 
     with screen.working(f"Counting {given['records']}"):
         done = count(release, **given)
-    screen.tell(tabulated_answer(done))
+    screen.tell(tabulated_answer(done, target=target))

@@ -90,13 +90,24 @@ def _reason(draft: Draft, section: str, key: str, level: str, line: str) -> str:
         return _attribute(draft, key)
     if section == "[[levels]]":
         number = dict(draft.sizes)[level]
-        which = " that the file has: add those in which nobody was counted" if _is_open(draft, level) else ""
-        return f"{number:,} area{'s' * (number != 1)}{which}"
+        is_open = number > 1 and _is_open(draft, level)
+        which = " that the file has: add those in which nobody was counted" if is_open else ""
+        return _one_area(draft, level) if key == "areas" else f"{number:,} area{'s' * (number != 1)}{which}"
     if section == "[levels.queries]":
         return _query(draft.release, level, key)
     if section == "[input.columns]":
         return _column(draft, key)
     return _PLAIN[key]
+
+
+def _one_area(draft: Draft, level: str) -> str:
+    """Say what it means that a level has one area."""
+    if level in draft.public_totals:
+        what = "its total is the number of records, which is known, and so not measured"
+    else:
+        what = "where its total is measured, discreet account says at most"
+    more = "; if there are more, draft again with a table of all (--areas)" if _is_open(draft, level) else ""
+    return f"a single area: {what}{more}"
 
 
 def _is_open(draft: Draft, level: str) -> bool:

@@ -1,8 +1,9 @@
 """A first release for a file of records: what its owner says may be published, with the noise of a promise.
 
 The draft is to be shown around, and the file is confidential, so values of attributes are not taken from the
-file: its owner states them, or they are words of a public list. What is not sure is asked about, all of it in
-one round. One exception is the table of areas: if there is none, it has the areas of the file, and says so.
+file: its owner states them, or they are words of a public list. What is not sure is asked about, in as few
+rounds as can be. One exception is the table of areas: if there is none, it has the areas of the file, and
+says so.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -30,10 +32,11 @@ from discreet.ledger.admission import Request, admit
 from discreet.measurement.questions import Drafting
 from discreet.questions import asked_with
 from discreet.records.ages import OLDEST, are_births, order_of
-from discreet.records.input import ColumnInput, TableInput, is_bands
+from discreet.records.input import ColumnInput, TableInput, is_bands, wrong_bands
 from discreet.records.record_areas import areas_of_levels
-from discreet.records.record_check import check_records
+from discreet.records.record_check import check_records, without_columns
 from discreet.records.record_columns import exact_number, read_records, without_zeros
+from discreet.records.records import HOW_OFTEN
 from discreet.records.suggestion import (
     AGE_BANDS,
     MARKS,
@@ -65,6 +68,12 @@ _A_DATE = re.compile(
 )
 """A code such as 1-1 as a spreadsheet shows it."""
 
+_ONE_LINE_A_PERSON = (
+    "a draft is about people of one line each. Name the column that identifies people, or leave --id out: "
+    "later, account --people and measure --at-most allow several"
+)
+"""What is said where an identifier occurs again: a draft has no option for it."""
+
 _FEW_RECORDS = 20
 """Records among which each may have an area of its own."""
 
@@ -87,6 +96,8 @@ class Draft(Summarised):
     scope: Scope
     id: str | None = None
     """The column that identifies people, if it was named: nobody has two records."""
+    public_totals: tuple[str, ...] = ()
+    """Levels of one area whose total is not measured, because the number of records is public."""
 
     @property
     def are_of_the_file(self) -> bool:
@@ -168,7 +179,13 @@ def draft(asked: Drafting) -> Draft:
         left_out=found.input.leaving_out,
         scope=found.scope,
         id=asked.id,
+        public_totals=tuple(level.name for level in release.levels if _has_public_total(asked, level)),
     )
+
+
+def _has_public_total(asked: Drafting, level: Level) -> bool:
+    """Whether the total was taken out of a level, and not by who named the tables."""
+    return not asked.tables and all(query.name != TOTAL for query in level.queries)
 
 
 def sketch(asked: Drafting, problems: Problems | None = None) -> Sketch:
@@ -183,6 +200,7 @@ def sketch(asked: Drafting, problems: Problems | None = None) -> Sketch:
     """
     admit(asked.records, Request(entered=False))
     problems = Problems() if problems is None else problems
+    before = problems.count
     if not asked.attributes:
         problems.say("no attribute is named; name the columns to count, each with its values")
     if asked.areas is not None and len(asked.area_columns) != 1:
@@ -195,9 +213,18 @@ def sketch(asked: Drafting, problems: Problems | None = None) -> Sketch:
     file = _File.open(records, asked)
     stated = [file.stated(text, problems) for text in asked.attributes]
     columns = [file.area(text, problems) for text in asked.area_columns]
-    problems.stop()
+    is_clear = problems.count == before
+    for one in stated:
+        if one.column and not one.values:
+            problems.say(_without_values(one))
     for names in ([one.name for one in stated], [name for name, _ in columns]):
         no_repeats(names, name="names of columns", field=())
+    if open_ones := [one for one in stated if not one.values]:  # the others are looked at all the same
+        stated = [one for one in stated if one.values]
+        is_clear = is_clear and bool(stated) and not asked.age_on  # which may be about an open one
+        asked = replace(asked, tables=())
+    if not is_clear:
+        problems.stop()
     known = () if asked.areas is None else tuple(unit for unit, _, _ in areas_of_levels(asked.areas))
     gaps = file.gaps({column: known for _, column in columns}, stated)
     missing = asked.missing or "leave-out"  # for now, to find what else is open
@@ -214,14 +241,19 @@ def sketch(asked: Drafting, problems: Problems | None = None) -> Sketch:
         missing = "leave-out"
     found = None
     with problems.gathering():
-        areas = _areas(asked, records, file.how, columns, [one.column for one in stated])
-        release = _release(
-            asked, records, areas, {one.name: _values_of(one, gaps, missing) for one in stated}
-        )
-        how = _input(file, asked, stated, columns, gaps if missing == "leave-out" else ())
+        counted = [one.column for one in (*stated, *open_ones)]
+        areas = _areas(asked, records, file.how, columns, counted)
+        left_out = gaps if missing == "leave-out" else ()
+        values = {one.name: _values_of(one, gaps, missing) for one in stated}
+        release = _release(asked, records, areas, values, counts_everyone=not left_out)
+        how = _input(file, asked, stated, columns, left_out)
         found = _read_as_suggested(release, asked, areas, how, problems)
     problems.stop()
     assert found is not None
+    if found.scope.left_out:  # columns, of which those of higher areas were looked at here
+        read = {asked.id, *(one.column for one in stated), *(column for _, column in columns)}
+        unread = [name for name in file.opened.names if name not in read]
+        return replace(found, scope=without_columns(replace(found.scope, left_out=()), unread))
     return found
 
 
@@ -246,7 +278,7 @@ def _read_as_suggested(
             "an attribute says it: VALUE=CODE, or VALUE=RANGE for true numbers; --age-on makes ages of births"
         )
     for problem in suggestion.problems if not suggestion.undecided else ():
-        problems.say(str(problem))
+        problems.say(str(replace(problem, text=problem.text.replace(HOW_OFTEN, _ONE_LINE_A_PERSON))))
     return Sketch(release, suggestion.table, areas, suggestion.scope)
 
 
@@ -303,20 +335,24 @@ class _File:
         if pairs:
             codes = tuple((code, value) for value, code in pairs if code)
             return _Stated(name, column, tuple(dict.fromkeys(value for value, _ in pairs)), codes)
-        profile = self.profiles[column]
-        values = public_values(profile)
-        if not values:
-            problems.say(
-                f"attribute {text!r} has no values; state all that it can have, as the questionnaire does, "
-                f'such as "{name}: yes, no": values read from the file would tell what somebody answered'
-            )
-        return _Stated(name, column, values)
+        return _Stated(name, column, public_values(self.profiles[column]))
 
     def gaps(self, areas: Mapping[str, Sequence[str]], stated: Iterable[_Stated]) -> list[str]:
         """Return the columns in which some records have no value; of areas, what is known is one."""
         known = dict(areas)
         known |= {one.column: [*one.values, *(code for code, _ in one.codes)] for one in stated}
         return [column for column, values in known.items() if self.profiles[column].has_gaps(values)]
+
+
+def _without_values(one: _Stated) -> str:
+    """Ask for the values of an attribute, with an example in words and one in codes."""
+    first, second = ("f", "m") if is_named(one.name, "sex") else ("yes", "no")
+    name = one.name if one.name == one.column else f"{one.name}={one.column}"
+    return (
+        f"attribute {one.name!r} has no values; state all that it can have, as the questionnaire does, such "
+        f'as "{name}: {first}, {second}", or if the file has codes "{name}: {first}=1, {second}=2": values '
+        "read from the file would tell what somebody answered"
+    )
 
 
 def public_values(column: ColumnProfile) -> tuple[str, ...]:
@@ -372,6 +408,8 @@ def _input(
             how = {"bands": ranges}
             if is_named(one.column, "age") and (file.profiles[one.column].most or 0) > OLDEST:
                 raise InputError(f"column {one.column} has numbers above {OLDEST}, which are no ages")
+        elif ranges and not set(texts) & set(ranges.values()) and (wrong := wrong_bands([*ranges.values()])):
+            raise InputError(f"{one.name}: {wrong}")
         if asked.age_on and is_bands(one.values) and are_births(texts):
             has_births = True
             how = {"bands": one.values, "age_on": asked.age_on, "dates": order_of(texts)}
@@ -526,14 +564,24 @@ def _release(
     records: TableSource,
     rows: Sequence[tuple[str, str, str]],
     values: Mapping[str, Sequence[str]],
+    *,
+    counts_everyone: bool,
 ) -> Release:
-    """Return the release with the same noise everywhere, before the best is found."""
+    """Return the release with the same noise everywhere, before the best is found.
+
+    The number of records is public. In a level of one area it is the total, if everyone is counted, so this
+    is measured only if it was asked for.
+    """
     attributes = Attributes(values)
     tables = list(asked.tables) or list(
         dict.fromkeys([TOTAL, *values, *([DETAILED] if len(values) > 1 else [])])
     )
     queries = [Query(name=table, variance="1") for table in tables]
-    levels = [Level(name=level, queries=queries) for level in dict.fromkeys(level for _, level, _ in rows)]
+    unknown = [query for query in queries if asked.tables or not counts_everyone or query.name != TOTAL]
+    levels = [
+        Level(name=level, areas=1, queries=unknown) if many == 1 else Level(name=level, queries=queries)
+        for level, many in Counter(level for _, level, _ in rows).items()
+    ]
     name = asked.name or re.sub(r"\.[A-Za-z]+$", "", file_of(records).name)
     return Release(name=name, neighbours="bounded", levels=levels, attributes=attributes)
 

@@ -152,7 +152,7 @@ class Drafting:
         repeated_option(
             'A column to count, with all values that it can have: "sex: f, m". Codes, ranges and another '
             'name: "sex=GESCHL: f=2, m=1", "age: young=0-17, old=18+". The usual words for sex, and for yes '
-            "and no, need no values. May be repeated.",
+            "and no, need no values; codes such as 1 and 2 do. May be repeated.",
             "COLUMN[: VALUE, ...]",
             "attribute",
         ),

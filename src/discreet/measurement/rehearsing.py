@@ -73,7 +73,7 @@ def rehearse(draft: Draft, *, seed: int = SEED) -> Rehearsed:
     >>> survey = arrow().table({"sex": ["f", "m"]})
     >>> found = rehearse(draft(survey, attributes=["sex"], margin=10, name="survey"))
     >>> found.people, [count.cell for count in found.counts], found.mark
-    (200, ['all', 'f', 'm'], 'NOT PRIVATE: rehearsal with seed 1')
+    (200, ['f', 'm'], 'NOT PRIVATE: rehearsal with seed 1')
     """
     mark = not_private_mark(seed)
     assert mark is not None

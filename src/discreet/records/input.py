@@ -146,6 +146,25 @@ def is_bands(labels: Sequence[str]) -> bool:
         return False
 
 
+def wrong_bands(labels: Sequence[str]) -> str:
+    """Say why ranges of numbers, each fine alone, are no bands together; nothing of labels that are none.
+
+    >>> wrong_bands(["0-17", "15-64", "65+"])
+    "bands '0-17' and '15-64' overlap; each number must be in one band"
+    >>> wrong_bands(["f", "m"]), wrong_bands(["1", "3"]), wrong_bands(["0-17", "18+"])
+    ('', '', '')
+    """
+    if not all(is_bands([label]) for label in labels) or all(
+        re.fullmatch(_NUMBER, label) for label in labels
+    ):
+        return ""
+    try:
+        read_bands(labels)
+    except FieldError as error:
+        return str(error)
+    return ""
+
+
 @dataclass(frozen=True, slots=True, init=False)
 class ColumnInput:
     """Where the values of one attribute stand, and which text is which value.

@@ -7,7 +7,7 @@ ones are; never a text of the file, unless its owner asks to be shown it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -133,7 +133,15 @@ def _scope(release: Release, examined: Examined, records: TableSource, how: Tabl
     counted = Extent.count("record", taken=int(np.count_nonzero(examined.counted)), every=columns.table.rows)
     scope = Scope.whole(release.name, unit="record", neighbours="").with_part(counted)
     scope = scope if examined.tree is not None else scope.without("their areas")
-    unread = [] if examined.problems else _unread(columns, records, how)
+    return without_columns(scope, [] if examined.problems else _unread(columns, records, how))
+
+
+def without_columns(scope: Scope, unread: Sequence[str]) -> Scope:
+    """Return the scope of records with columns that were not looked at.
+
+    >>> without_columns(Scope.whole("survey", unit="record", neighbours=""), ["weight"]).words
+    'without column weight'
+    """
     if not unread:
         return scope
     more = f" and {len(unread) - MOST_NAMED} more" if len(unread) > MOST_NAMED else ""

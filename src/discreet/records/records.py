@@ -54,6 +54,10 @@ class Examined:
     counted: NDArray[np.bool_]
 
 
+HOW_OFTEN = "--at-most says how often it may"
+"""What to do about an identifier that occurs again."""
+
+
 class RecordsAsked(Protocol):
     """What a question says of records: which they are, their areas, and how they are written and counted.
 
@@ -304,5 +308,5 @@ def _at_most(
     kept[codes == nobody] = True
     if excess == "refuse":
         text = "an identifier occurs twice" if most == 1 else f"an identifier occurs more than {most} times"
-        table.problems.rows(~kept, f"{text}; --at-most says how often it may", person)
+        table.problems.rows(~kept, f"{text}; {HOW_OFTEN}", person)
     return kept

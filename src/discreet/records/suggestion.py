@@ -25,7 +25,7 @@ from discreet.budget.variables import number_columns
 from discreet.errors import InputError
 from discreet.files import ArrowTable, arrow
 from discreet.records.ages import OLDEST, are_dates, without_unit
-from discreet.records.input import ColumnInput, TableInput, input_lines, is_bands, read_bands
+from discreet.records.input import ColumnInput, TableInput, input_lines, is_bands, read_bands, wrong_bands
 from discreet.records.record_columns import dialect_of, exact_number, without_zeros
 from discreet.tables import (
     Delimited,
@@ -505,7 +505,8 @@ class _Finding:
             return {"codes": codes}
         entry = f"{{ column = {quoted(column.name)}{self._codes(name, column.values)} }}"
         line = f"# {quoted(name)} = {entry}"
-        self._leave(name, line, f"which text is which of {', '.join(values[:_MOST_CODES])}?")
+        which = f"which text is which of {', '.join(values[:_MOST_CODES])}?"
+        self._leave(name, line, wrong_bands(bands) or which)
         return None
 
     def _doubtful_sign(self, column: ColumnProfile) -> str:

@@ -6,7 +6,7 @@ import io
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from discreet.answers.answer import (
     Answer,
@@ -25,6 +25,9 @@ from discreet.render.pasted import folded_command
 
 _WIDTH = 100
 """Columns of prose where there is no terminal to ask."""
+
+_GAPS = (3, 2, 1)
+"""Between columns of a table: the widest with which no word is broken, if there is one."""
 
 
 def text_of(answer: Answer) -> Iterator[str]:
@@ -93,22 +96,44 @@ def _paragraph(part: Paragraph) -> str:
 
 def _table(table: AnswerTable) -> str:
     from rich import box
-    from rich.console import Console
+    from rich.cells import cell_len
+    from rich.console import Console, JustifyMethod
     from rich.table import Table as Ruled
     from rich.text import Text
 
-    made = Ruled(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
-    for column in table.head:
-        made.add_column(column.title, justify="left" if column.is_text else "right", overflow="fold")
-    for row in table.cells:
-        made.add_row(*(Text(visible(cell)) for cell in row))  # a name may hold what rich takes for markup
+    width = _width() or 500  # a table that goes into a file is as wide as it needs to be
+    rows = [[visible(cell) for cell in row] for row in table.cells]
+    columns = list(zip((column.title for column in table.head), *rows, strict=True))
+    words = [max(cell_len(word) for cell in column for word in (cell.split() or [""])) for column in columns]
+    whole = [max(cell_len(line) for cell in column for line in cell.split("\n")) for column in columns]
+    gap = next((gap for gap in _GAPS if sum(words) + gap * (len(words) - 1) <= width), None)
+    sides = (0, 1) if gap is None else (0, gap // 2, 0, (gap - 1) // 2)  # one more stands between columns
+    made = Ruled(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold", padding=sides)
+    widths = [None] * len(words) if gap is None else _widths(words, whole, width - gap * (len(words) - 1))
+    for column, own in zip(table.head, widths, strict=True):
+        side: JustifyMethod = "left" if column.is_text else "right"
+        made.add_column(column.title, justify=side, overflow="fold", width=own)
+    for row in rows:
+        made.add_row(*map(Text, row))  # a name may hold what rich takes for markup
     # rendered to a string first: only the one who writes it meets a closed pipe or a full disk
     page = io.StringIO()
-    width = _width() or 500  # a table that goes into a file is as wide as it needs to be
     Console(file=page, width=width, force_terminal=sys.stdout.isatty(), highlight=False).print(made)
     text = "\n".join(line.rstrip() for line in page.getvalue().rstrip("\n").split("\n"))
     unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
     return text if unicode else text.replace("─", "-")
+
+
+def _widths(words: Sequence[int], whole: Sequence[int], room: int) -> list[int]:
+    """Return the widths of columns: at least their longest word, and at most all of their longest cell.
+
+    >>> _widths([9, 3], [15, 3], 20), _widths([9, 3, 4], [15, 3, 12], 20)
+    ([15, 3], [10, 3, 7])
+    """
+    widths = list(words)
+    for _ in range(min(room, sum(whole)) - sum(words)):
+        lacking = [most - own for most, own in zip(whole, widths, strict=True)]
+        widths[lacking.index(max(lacking))] += 1
+    return widths
 
 
 def _width() -> int | None:

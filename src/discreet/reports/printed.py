@@ -39,6 +39,9 @@ from discreet.questions import asked_with
 
 _ENDINGS = (".xlsx", ".html", ".csv")
 
+_ENDING = re.compile(r"\.[a-z]\w*")
+"""What looks like a kind of file; .5 and .2026 belong to the name of a directory."""
+
 
 @asked_with(Estimating)
 def print_tables(asked: Estimating) -> PrintedTables:
@@ -56,6 +59,11 @@ def print_tables(asked: Estimating) -> PrintedTables:
         raise InputError("out is missing: name a file or a new directory for the tables to print")
     out = Path(asked.out)
     ending = out.suffix.lower()
+    if _ENDING.fullmatch(ending) and ending not in _ENDINGS:
+        raise InputError(
+            f"{out} ends with {ending}; tables are printed to a file that ends with .xlsx, .html or .csv, or "
+            "to a directory, whose name has no such ending; for PDF, print the .html"
+        )
     if ending == ".xlsx":
         _need_xlsxwriter()
     if ending == ".csv" and len(asked.prints) > 1:

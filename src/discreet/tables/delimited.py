@@ -18,10 +18,12 @@ import weakref
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
+from numpy.typing import NDArray
 
 from discreet.errors import InputError
 from discreet.files import ArrowTable, ArrowType, arrow, readable
@@ -314,6 +316,16 @@ class Delimited:
                     line_of[row] = line
                 row, line = row + bool(fields), lines.line_num + 1
         return line_of
+
+    def empty_rows(self, number: int) -> NDArray[np.bool_]:
+        """Return which rows, of so many, have nothing in any column."""
+        empty = np.zeros(number, dtype=np.bool_)
+        with readable(Path(str(self.path))), suppress(csv.Error), self._letters() as stream:
+            lines = _fields(stream, self.sign, self.dialect.quote)
+            next(lines, None)
+            for row, fields in enumerate(islice(lines, number)):
+                empty[row] = not any(fields)
+        return empty
 
     def rows(
         self, problems: Problems, *, strict: bool = False, alike: bool = False, gaps: bool = False

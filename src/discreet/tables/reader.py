@@ -487,7 +487,7 @@ def _read(
     columns = dict(zip(written, table.columns, strict=True)) if opened.complete else {}
     numbers = {key: column.to_numpy() for key, column in columns.items() if kinds[key] not in _TEXTS}
     texts = {key: words_of(column) for key, column in columns.items() if kinds[key] in _TEXTS}
-    lines = opened.format == "csv" and not numbers
+    lines = opened if isinstance(opened, Delimited) and not numbers else None
     usable = opened.complete and _check_texts(texts, blank, problems, lines=lines) and not lacking
     if of and usable and not table.num_rows:
         usable = False
@@ -498,19 +498,22 @@ def _read(
 
 
 def _check_texts(
-    texts: Mapping[str, Words], may_be_blank: Sequence[str], problems: Problems, *, lines: bool
+    texts: Mapping[str, Words], may_be_blank: Sequence[str], problems: Problems, *, lines: Delimited | None
 ) -> bool:
     """Whether no text is missing, if it may not be, and none would break a line; those are reported.
 
-    Empty `lines` have no text at all. If there are numbers, they were found as these were read.
+    Empty `lines` have no text at all, in columns that were not read either. If there are numbers, they were
+    found as these were read.
     """
     pc, good = arrow("compute"), True
     is_empty = {
         name: np.append(pc.equal(text.values, "").to_numpy(zero_copy_only=False), True)
         for name, text in texts.items()
     }
-    if lines and all(empty[:-1].any() for empty in is_empty.values()):
+    if lines is not None and all(empty[:-1].any() for empty in is_empty.values()):
         blank = np.logical_and.reduce([empty[texts[name].codes] for name, empty in is_empty.items()])
+        if blank.any() and len(texts) < len(lines.names):
+            blank &= lines.empty_rows(blank.size)
         problems.unreadable(blank, EMPTY_LINE, "all")
     for key, text in texts.items():
         bad = pc.match_substring_regex(text.values, r"[\x00-\x1f\x7f]").to_numpy(zero_copy_only=False)

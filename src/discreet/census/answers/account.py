@@ -205,15 +205,16 @@ def _remarks(account: TabulationAccount) -> Iterator[str]:
     *first, last = (f"{number} {workload.word}" for number, workload in tabulation.workloads.items())
     levels = f"{', '.join(first)} and {last}" if first else last
     tables = ", ".join(rung.title for ladder in tabulation.ladders.values() for rung in ladder.rungs[1:])
+    picks = any(ladder.picks for ladder in tabulation.ladders.values())
+    picked = " A total that stage 1 picks has the variance of stage 2." if picks else ""
     yield (
         f"L: level of the groups, {levels}. s: groups of one region that a {unit} can be in. "
         "stage 1, stage 2, total: variance of the count that picks the table, of each published cell, and of "
-        "groups that get a total only."
+        f"groups specified as total only.{picked}"
     )
-    picks = any(ladder.picks for ladder in tabulation.ladders.values())
     dropped = (
-        f" T: below {tabulation.below}, a group that got a total only is dropped if its noisy count is not "
-        "above T."
+        f" T: below {tabulation.below}, a group for which stage 1 picks the total is dropped if its noisy "
+        "count is not above T."
     )
     yield (
         "MOE: 95 % margin of error (noise only) of a published cell. thresholds: the counts from which a "
