@@ -54,7 +54,10 @@ def help_on(
     screen.tell(said)
     if command is not None:
         console.write("\n" * (term is not None))
-        build_app().help_print(command.split())
+        from rich.console import Console
+
+        # of the terminal as it is now: that of the program keeps the width of its first page
+        build_app().help_print(command.split(), console=Console())
 
 
 def _help_of(command: str) -> str:
