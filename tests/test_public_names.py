@@ -21,7 +21,6 @@ HOME = Path(discreet.__file__).parent
 OTHER_NAMES = {
     "GaussianNoise": "DiscreteGaussian",
     "LaplaceNoise": "DiscreteLaplace",
-    "explain": "promised_risk",
     "report": "page",
 }
 
@@ -106,6 +105,12 @@ def test_no_module_has_the_name_of_what_its_package_loads_on_use(file: Path) -> 
     modules = {one.stem for one in file.parent.glob("*.py")}
     modules |= {one.parent.name for one in file.parent.glob("*/__init__.py")}
     assert not modules & {*importlib.import_module(package_of(file)).__all__}
+
+
+def test_the_page_has_every_name_of_the_top() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "reference" / "python.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`([A-Za-z_]+)`", page.partition("\nAlso: ")[0]))
+    assert set(discreet.__all__) - named <= {"__version__"}
 
 
 TOGETHER = pytest.mark.xdist_group("architecture")  # so that one process alone parses all modules
