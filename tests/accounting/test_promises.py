@@ -108,7 +108,7 @@ def test_rho_by_the_conversion_of_bun_and_steinke_is_its_closed_form() -> None:
     ("asked", "message"),
     [
         ({"epsilon": 0, "delta": "1e-6"}, "epsilon is 0; it must be above zero"),
-        ({"epsilon": 1, "delta": 2}, "delta is 2; it must lie strictly between 0 and 1"),
+        ({"epsilon": 1, "delta": 2}, "delta is 2; it must be 0 or more, and less than 1"),
         ({"epsilon": 1, "delta": "1e-6", "counts": 0}, "counts is 0; it must be a whole number above zero"),
         (
             {"epsilon": 1, "delta": "1e-6", "counts": 3.5},

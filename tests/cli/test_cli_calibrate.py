@@ -150,7 +150,7 @@ def test_delta_is_needed_and_checked(refused, small):
     assert "calibrate needs --delta D (The delta of the promise, such as 1e-10)" in refused(
         "calibrate", small, "--zcdp"
     )
-    assert "strictly between 0 and 1" in refused("calibrate", small, "--zcdp", "--delta", "1")
+    assert "0 or more, and less than 1" in refused("calibrate", small, "--zcdp", "--delta", "1")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere: run as another user")

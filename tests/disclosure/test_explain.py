@@ -58,7 +58,7 @@ def test_no_sentence_claims_all_knowledge(even: RiskProfile) -> None:
     assert "This leaves out records that change together" in page.partition("## In short")[0]
     for sentence in short(page):
         assert "leaves out records that change together" in sentence or "other count is left out" in sentence
-    assert "ask for `--people 2`" in page
+    assert "ask for `discreet risk explain --people 2`" in page
     assert "Invariants." in page
 
 

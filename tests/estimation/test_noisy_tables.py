@@ -188,7 +188,7 @@ def test_random_tables_are_solved_as_one_dense_system_would() -> None:
 
 @pytest.mark.slow
 def test_many_random_tables() -> None:
-    assert max(compare(seed)[0] for seed in range(1000, 1400)) < 1e-9
+    assert max(compare(seed)[0] for seed in range(1000, 1400)) < 1e-8  # files have twelve digits
 
 
 # -- laws ----------------------------------------------------------------------------------------------------

@@ -447,7 +447,7 @@ def test_what_the_numbers_mean() -> None:
     every = account(state.release)
     assert f"misses at least {math.floor(10_000 * every.tradeoff(alpha='1/20')) / 100:.2f} %" in said
     assert f"right at most {math.ceil(5000 * (1 + every.total_variation)) / 100:.2f} times in 100" in said
-    (power,) = re.findall(r"at most a factor of e\^([\d.]+)", said)
+    (power,) = re.findall(r"is at most e\^([\d.]+)", said)
     epsilon = float(every.epsilon(delta=state.delta))
     assert epsilon <= float(power) < epsilon + 0.01
 

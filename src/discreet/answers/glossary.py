@@ -95,8 +95,8 @@ def term_answer(term: str) -> Answer:
     """Say what a term means: in plain words, if a report explains it, and exactly.
 
     >>> plain, exact = term_answer("epsilon").body
-    >>> plain.text[:30], exact.text
-    ('epsilon: The measure of what i', 'Exactly: the two numbers of approximate differential privacy.')
+    >>> plain.text[:30], exact.text[:68]
+    ('epsilon: The measure of what i', 'Exactly: the two numbers of approximate differential privacy: whatev')
     """
     plain = in_plain_words().get(term)
     row = next((row for row in glossary_rows() if _key(term) in map(_key, row.links)), None)

@@ -170,10 +170,8 @@ def run(arguments: Sequence[str]) -> int:
             build_app()(arguments, exit_on_error=False, print_error=False, result_action="return_value")
         except UnusedCliTokensError as error:
             more = ", ".join(map(repr, error.unused_tokens or ()))
-            which = "several releases together have discreet risk release and discreet account"
-            if not any(text.startswith("--") for text in arguments):
-                return complain(f"too many values: {more}; {which}")
-            return complain(f"too many values: {more}; an option that takes several is repeated before each")
+            text = "an option that takes several is repeated before each, and the command takes no more"
+            return complain(f"too many values: {more}; {text}")
         except UnknownCommandError as error:  # whose text would import every command
             group = " ".join(error.app.name[:1] if error.app else ()).removeprefix("discreet")
             return complain(unknown_command(*(error.unused_tokens or ())[:1], group=group))

@@ -26,7 +26,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Annotated, Any
+from typing import Annotated
 
 from discreet.budget import Neighbours
 from discreet.budget.claims import AnswerKind, Claim
@@ -41,6 +41,12 @@ from discreet.loss.values import Number, read, read_probabilities
 from discreet.numbers import exact_text, one_or_more
 from discreet.numbers import prior as read_prior
 from discreet.questions import Option, repeated_option
+
+RATES = ("1e-4", "1e-3", "1e-2", "1e-1")
+"""How often an adversary may accuse wrongly, where nothing is said."""
+
+GUESSES = ("1/1000", "1/100")
+"""How often her values are guessed with nothing published, where nothing is said."""
 
 LARGEST = 700
 """Of an epsilon: e^epsilon is a float."""
@@ -102,13 +108,13 @@ def promised_risk(
         repeated_option(
             "How often an adversary may accuse wrongly; may be repeated.", "A", "false-positive-rate"
         ),
-    ] = ("1e-4", "1e-3", "1e-2", "1e-1"),
+    ] = RATES,
     guess: Annotated[
         Sequence[Number],
         repeated_option(
             "How often her values are guessed with nothing published; may be repeated.", "B", "guess"
         ),
-    ] = ("1/1000", "1/100"),
+    ] = GUESSES,
 ) -> PromisedRisk:
     """Return what (epsilon, delta) means for one person who is in the data with this prior probability.
 
@@ -172,8 +178,8 @@ def explain(
     delta: Number | None = None,
     prior: Number = DEFAULT_PRIOR,
     neighbours: Neighbours | None = None,
-    false_positive_rates: Number | Sequence[Number] | None = None,
-    guess: Number | Sequence[Number] | None = None,
+    false_positive_rates: Sequence[Number] | None = None,
+    guess: Sequence[Number] | None = None,
 ) -> ReleaseRisk | PromisedRisk:
     """Say how risky a release is for one person, or whatever keeps a promise, as `discreet explain` does.
 
@@ -184,18 +190,23 @@ def explain(
     >>> round(explain(epsilon=4, delta="1e-6").right, 4)
     0.982
     """
-    rates = {"false_positive_rates": false_positive_rates, "guess": guess}
-    more: dict[str, Any] = {name: value for name, value in rates.items() if value is not None}
+    of_a_promise = (epsilon, delta, false_positive_rates, guess)
     if release is not None:
-        if epsilon is not None or delta is not None:
+        if any(value is not None for value in of_a_promise):
             raise InputError("give a release, or the epsilon and delta of a promise, and not both")
-        return risk(release, prior=prior, neighbours=neighbours, **more)
+        return risk(release, prior=prior, neighbours=neighbours)
     if epsilon is None or delta is None:
         raise InputError(
             'give a release or a promise: type explain("dhc-2020") or explain(epsilon=1, delta=1e-6)'
         )
-    compared = neighbours or "unbounded"
-    return promised_risk(epsilon=epsilon, delta=delta, prior=prior, neighbours=compared, **more)
+    return promised_risk(
+        epsilon=epsilon,
+        delta=delta,
+        prior=prior,
+        neighbours=neighbours or "unbounded",
+        false_positive_rates=RATES if false_positive_rates is None else false_positive_rates,
+        guess=GUESSES if guess is None else guess,
+    )
 
 
 def true_positive_rate(epsilon: float, delta: float, rate: float) -> float:
