@@ -45,9 +45,8 @@ def copy(tmp_path: Path) -> Path:
     (tests / "fuzz").mkdir(parents=True)
     for name in ("fuzzing.py", "search.py", "test_fuzz_cases.py"):
         (tests / "fuzz" / name).write_text((here / name).read_text(encoding="utf-8"), encoding="utf-8")
-    (tests / "conftest.py").write_text(
-        (here.parent / "conftest.py").read_text(encoding="utf-8"), encoding="utf-8"
-    )
+    for name in ("conftest.py", "slow_cases.txt"):
+        (tests / name).write_text((here.parent / name).read_text(encoding="utf-8"), encoding="utf-8")
     (tests / "fuzz_odd.py").write_text("def check_one(seed):\n    assert (seed + 1) % 3, seed\n")
     (tests / "test_small.py").write_text(
         "from hypothesis import given, strategies as st\n\n"
